@@ -1,0 +1,14 @@
+# The front door, by room. lazy_loader reads this file: one line a name.
+from .errors import AgentFailed as AgentFailed
+from .errors import GuardError as GuardError
+from .errors import InputError as InputError
+from .errors import MissingExtra as MissingExtra
+from .errors import SchemaError as SchemaError
+from .errors import WhileaiError as WhileaiError
+from .importers import from_chats as from_chats
+from .importers import rows as rows
+from .messages import tool_calls as tool_calls
+from .rollouts import Rollouts as Rollouts
+from .schema import FEATURES as FEATURES
+
+__version__: str

@@ -1,0 +1,206 @@
+"""Columns in, columns out: what every step reads from a dataset and adds to it.
+
+Reading takes only the named columns and never decodes another one; writing puts new columns beside
+the old ones without copying them. Both honour the index that `filter`, `sort` and `select` leave on
+a dataset, and both take an `IterableDataset` where one pass is enough.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeVar, cast
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from datasets import Dataset, DatasetDict, Features, IterableDataset
+from numpy.typing import NDArray
+
+from whileai_hf.errors import InputError, SchemaError
+
+D = TypeVar("D", bound=Dataset)
+
+#: The step that makes a column, for the error of the step that misses it.
+MADE_BY = {
+    "task_id": "wai.rows(...) or simulate(...)",
+    "reward": "grade(dataset, judge)",
+    "judge_status": "grade(dataset, judge)",
+    "markers": "a judge that returns markers",
+    "gold_reward": "attach_labels(dataset, labels)",
+    "messages": "simulate(...) or wai.from_chats(...)",
+    "pass_rate": "with_group_stats(dataset)",
+}
+
+
+def check_dataset(dataset: Any, step: str, *, stream: bool = False) -> None:  # noqa: ANN401
+    """Refuse what is no dataset, and say how to make one of it.
+
+    Args:
+        dataset: What the caller was given.
+        step: Name of the calling function, for the error.
+        stream: Whether an `IterableDataset` will do.
+
+    Raises:
+        InputError: `dataset` is no `Dataset`, or a stream where the step needs all rows.
+    """
+    if isinstance(dataset, Dataset) or (stream and isinstance(dataset, IterableDataset)):
+        return
+    if isinstance(dataset, IterableDataset):
+        raise InputError(
+            f"{step} needs all rows at once; got a stream (IterableDataset). "
+            "Make it a Dataset with Dataset.from_generator(lambda: iter(stream), "
+            "features=stream.features)."
+        )
+    if isinstance(dataset, DatasetDict):
+        raise InputError(
+            f"{step} takes one split; got a DatasetDict of {sorted(dataset)}. "
+            f"Pass one of them, such as dataset[{next(iter(dataset), 'train')!r}]."
+        )
+    raise InputError(
+        f"{step} takes a datasets.Dataset; got {type(dataset).__name__}. "
+        "Use wai.rows(prompts, completions) or wai.load(path) to make one."
+    )
+
+
+def check_columns(dataset: Dataset | IterableDataset, names: Sequence[str], step: str) -> None:
+    """Raise a `SchemaError` that names the first missing column and the step that makes it."""
+    present = dataset.column_names
+    if present is None:  # a stream whose features nobody has resolved yet
+        return
+    missing = [name for name in names if name not in present]
+    if missing:
+        maker = MADE_BY.get(missing[0], "the step that makes it, or rename a column of yours")
+        raise SchemaError(
+            f"{step} needs the column {missing[0]!r}; the dataset has {', '.join(present) or 'none'}. "
+            f"Run {maker} first."
+        )
+
+
+def read(dataset: Dataset | IterableDataset, names: Sequence[str], step: str) -> pa.Table:
+    """Read some columns as an Arrow table, in row order, decoding nothing else.
+
+    Args:
+        dataset: A dataset, or a stream that is consumed once.
+        names: Columns to read.
+        step: Name of the calling function, for errors.
+    """
+    check_dataset(dataset, step, stream=True)
+    check_columns(dataset, names, step)
+    if isinstance(dataset, Dataset):
+        view = dataset.select_columns(list(names)).with_format("arrow")
+        if len(view) == 0:
+            return view.data.table.slice(0, 0)
+        return cast("pa.Table", view[:])
+    picked = dataset.select_columns(list(names))
+    batches = [
+        pa.table({name: batch[name] for name in names}) for batch in picked.iter(batch_size=1000)
+    ]
+    if not batches:
+        return pa.table({name: pa.array([], type=pa.null()) for name in names})
+    return pa.concat_tables(batches, promote_options="permissive")
+
+
+def numbers(dataset: Dataset | IterableDataset, name: str, step: str) -> NDArray[np.float64]:
+    """Read a column of numbers or booleans; a null is NaN.
+
+    Raises:
+        SchemaError: The column is missing, or holds something that is no number.
+    """
+    return as_numbers(read(dataset, [name], step).column(0), name, step)
+
+
+def as_numbers(column: pa.ChunkedArray, name: str, step: str) -> NDArray[np.float64]:
+    """Turn an Arrow column of numbers or booleans into floats; a null is NaN."""
+    kind = column.type
+    numeric = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
+    if not (numeric or pa.types.is_null(kind) or pa.types.is_decimal(kind)):
+        raise SchemaError(
+            f"{step} needs numbers in the column {name!r}; it holds {kind}. "
+            f"Cast it first: dataset.cast_column({name!r}, Value('float64'))."
+        )
+    return np.asarray(
+        column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False), dtype=np.float64
+    )
+
+
+def task_codes(
+    dataset: Dataset | IterableDataset, step: str, by: str = "task_id"
+) -> tuple[NDArray[np.int64], list[Any]]:
+    """Number the tasks in the order in which they first appear.
+
+    Returns:
+        Code of each row, shape (rows,), and the id of each code, length n_tasks.
+
+    Raises:
+        SchemaError: `by` is missing, or some row has no task id.
+    """
+    return as_codes(read(dataset, [by], step).column(0), by, step)
+
+
+def as_codes(
+    column: pa.ChunkedArray, name: str, step: str
+) -> tuple[NDArray[np.int64], list[Any]]:
+    """Number the values of an Arrow column in the order in which they first appear."""
+    if column.null_count:
+        raise SchemaError(
+            f"{step} needs a value of {name!r} in every row; {column.null_count} of {len(column)} "
+            "rows have none. Fill them, or filter those rows out."
+        )
+    array = column.combine_chunks()
+    if isinstance(array, pa.ChunkedArray):  # no chunk at all, or more text than one chunk holds
+        array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], column.type)
+    encoded = pc.dictionary_encode(array)
+    codes = np.asarray(encoded.indices.to_numpy(zero_copy_only=False), dtype=np.int64)
+    return codes, encoded.dictionary.to_pylist()
+
+
+def with_columns(dataset: D, new: Mapping[str, tuple[Any, Any]]) -> D:
+    """Return the dataset with columns added or replaced; nothing else is read or copied.
+
+    Args:
+        dataset: The dataset; it is not changed.
+        new: For each column its values (an Arrow array, a NumPy array or a list, one a row) and
+            its `datasets` feature.
+    """
+    base = dataset.flatten_indices() if dataset._indices is not None else dataset
+    table, features = base.data.table, dict(base.features)
+    for name, (values, feature) in new.items():
+        field = pa.field(name, Features({name: feature}).arrow_schema.field(0).type)
+        array = values if isinstance(values, (pa.Array, pa.ChunkedArray)) else _array(values, field)
+        if array.type != field.type:
+            array = array.cast(field.type)
+        at = table.schema.get_field_index(name)
+        table = table.append_column(field, array) if at < 0 else table.set_column(at, field, array)
+        features[name] = feature
+    info = base.info.copy()
+    info.features = Features(features)
+    table = table.replace_schema_metadata(None)
+    out = type(dataset)(table, info=info, split=dataset.split)
+    return cast("D", out)
+
+
+def _array(values: Any, field: pa.Field) -> pa.Array:  # noqa: ANN401
+    if isinstance(values, np.ndarray) and values.dtype.kind == "f" and pa.types.is_floating(field.type):
+        return pa.array(values, type=field.type, from_pandas=True)  # NaN is null
+    return pa.array(values, type=field.type)
+
+
+def batches(dataset: Dataset | IterableDataset, size: int = 1000) -> Iterator[dict[str, list[Any]]]:
+    """Walk over a dataset in batches of decoded columns, without a format that touches JSON."""
+    view = dataset.with_format(None) if isinstance(dataset, Dataset) else dataset
+    yield from view.iter(batch_size=size)
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Silence the progress bars of `datasets` while a step runs that has a bar of its own."""
+    from datasets.utils import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars  # noqa: E501, PLC0415
+
+    before = are_progress_bars_disabled()
+    disable_progress_bars()
+    try:
+        yield
+    finally:
+        if not before:
+            enable_progress_bars()

@@ -1,0 +1,53 @@
+"""Each threshold that a user can meet: one constant, its meaning, and its source.
+
+Every constant is an argument of the call that uses it. The comment above it names the paper it
+comes from, or says "convention": a number somebody had to choose.
+"""
+
+from __future__ import annotations
+
+#: Coverage of every interval (Miller 2024, arXiv:2411.00640, section 2.1).
+CONFIDENCE = 0.95
+
+#: Resamples behind a bootstrap interval (Efron and Tibshirani 1993, section 14.3, ask for 1,000 or
+#: more; above that, convention).
+BOOTSTRAP_DRAWS = 2_000
+
+#: Attempts for each task at which pass^k is reported (tau-bench, arXiv:2406.12045, table 2).
+REPEATS = 4
+
+#: Rollouts of one prompt in RL (Dr. GRPO, arXiv:2503.20783, section 4).
+RL_REPEATS = 8
+
+#: Pass rates between which a task carries gradient (Lambert 2025, arXiv:2504.12501, chapter
+#: Reasoning; DAPO, arXiv:2503.14476, equation 11, drops only 0 and 1).
+DIFFICULTY_BAND = (0.2, 0.8)
+
+#: Rollouts of one call to `simulate` (convention).
+BUDGET = 1_000
+
+#: Agent calls in flight at once (convention).
+CONCURRENCY = 32
+
+#: Judge calls in flight at once (convention).
+JUDGE_CONCURRENCY = 16
+
+#: Agent turns after which a rollout is cut (convention; tau-bench allows 30 steps).
+MAX_TURNS = 12
+
+#: Seconds one agent completion may take: a served model that scaled to zero needs two to three
+#: minutes to answer first (convention).
+TIMEOUT = 300.0
+
+#: Seconds one judgment may take (convention).
+JUDGE_TIMEOUT = 60.0
+
+#: Share of fault cells of the grid that keep their fault (convention, after PALADIN,
+#: arXiv:2509.25238).
+FAULT_RATE = 0.5
+
+#: The same under `mode="rl"`, where recovery is what there is to learn (convention).
+RL_FAULT_RATE = 0.8
+
+#: Share of rollouts on which `seeded_agent` misbehaves (convention).
+SEEDED_RATE = 0.35

@@ -15,6 +15,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from datasets import Dataset, DatasetDict, Features, IterableDataset
+from datasets.utils import (
+    are_progress_bars_disabled,
+    disable_progress_bars,
+    enable_progress_bars,
+)
 from numpy.typing import NDArray
 
 from whileai_hf.errors import InputError, SchemaError
@@ -33,7 +38,7 @@ MADE_BY = {
 }
 
 
-def check_dataset(dataset: Any, step: str, *, stream: bool = False) -> None:  # noqa: ANN401
+def check_dataset(dataset: Any, step: str, *, stream: bool = False) -> None:
     """Refuse what is no dataset, and say how to make one of it.
 
     Args:
@@ -138,9 +143,7 @@ def task_codes(
     return as_codes(read(dataset, [by], step).column(0), by, step)
 
 
-def as_codes(
-    column: pa.ChunkedArray, name: str, step: str
-) -> tuple[NDArray[np.int64], list[Any]]:
+def as_codes(column: pa.ChunkedArray, name: str, step: str) -> tuple[NDArray[np.int64], list[Any]]:
     """Number the values of an Arrow column in the order in which they first appear."""
     if column.null_count:
         raise SchemaError(
@@ -180,8 +183,12 @@ def with_columns(dataset: D, new: Mapping[str, tuple[Any, Any]]) -> D:
     return cast("D", out)
 
 
-def _array(values: Any, field: pa.Field) -> pa.Array:  # noqa: ANN401
-    if isinstance(values, np.ndarray) and values.dtype.kind == "f" and pa.types.is_floating(field.type):
+def _array(values: Any, field: pa.Field) -> pa.Array:
+    if (
+        isinstance(values, np.ndarray)
+        and values.dtype.kind == "f"
+        and pa.types.is_floating(field.type)
+    ):
         return pa.array(values, type=field.type, from_pandas=True)  # NaN is null
     return pa.array(values, type=field.type)
 
@@ -195,8 +202,6 @@ def batches(dataset: Dataset | IterableDataset, size: int = 1000) -> Iterator[di
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
     """Silence the progress bars of `datasets` while a step runs that has a bar of its own."""
-    from datasets.utils import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars  # noqa: E501, PLC0415
-
     before = are_progress_bars_disabled()
     disable_progress_bars()
     try:

@@ -8,7 +8,7 @@ from typing import Any
 from whileai_hf.errors import MissingExtra
 
 
-def require(module: str, extra: str) -> Any:  # noqa: ANN401 - a module of any library
+def require(module: str, extra: str) -> Any:
     """Import an optional library, or say how to install it.
 
     Args:

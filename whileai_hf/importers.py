@@ -18,7 +18,7 @@ from whileai_hf.schema import dumps, plain
 def rows(
     prompts: Iterable[Any],
     completions: Iterable[Any],
-    reward: Any = None,  # noqa: ANN401
+    reward: Any = None,
     *,
     references: Iterable[Any] | None = None,
     task_ids: Iterable[str] | None = None,
@@ -131,7 +131,9 @@ def from_chats(
     return Rollouts.from_records(records)
 
 
-def _record(conversation: list[dict[str, Any]], task: str, attempts: Counter[str]) -> dict[str, Any]:
+def _record(
+    conversation: list[dict[str, Any]], task: str, attempts: Counter[str]
+) -> dict[str, Any]:
     repeat = attempts[task]
     attempts[task] += 1
     return {
@@ -145,7 +147,7 @@ def _record(conversation: list[dict[str, Any]], task: str, attempts: Counter[str
     }
 
 
-def _messages(value: Any, role: str) -> list[dict[str, Any]]:  # noqa: ANN401
+def _messages(value: Any, role: str) -> list[dict[str, Any]]:
     if isinstance(value, str):
         return [{"role": role, "content": value}]
     if isinstance(value, Mapping):
@@ -168,7 +170,7 @@ def _task_id(prompt: Sequence[Mapping[str, Any]]) -> str:
     return f"task-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
 
-def _given_reward(reward: Any, i: int) -> dict[str, Any]:  # noqa: ANN401
+def _given_reward(reward: Any, i: int) -> dict[str, Any]:
     if reward is None:
         return {"reward": None}
     try:
@@ -194,5 +196,3 @@ def _json_lines(path: Path) -> Iterable[Mapping[str, Any]]:
                         f"each line of {path.name} must be JSON; line {i} is not: {error}. "
                         "Repair or remove the line."
                     ) from error
-
-

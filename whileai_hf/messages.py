@@ -38,7 +38,7 @@ class ToolCall:
     raw: Any = None  #: the arguments as they came, where they could not be read
 
 
-def text_of(content: Any) -> str:  # noqa: ANN401 - text, parts or null
+def text_of(content: Any) -> str:
     """Return the text of a message content: a string, a list of parts, or null."""
     if content is None:
         return ""
@@ -47,7 +47,11 @@ def text_of(content: Any) -> str:  # noqa: ANN401 - text, parts or null
     if isinstance(content, Mapping):
         content = [content]
     if isinstance(content, (list, tuple)):
-        parts = (p if isinstance(p, str) else p.get("text") for p in content if isinstance(p, (str, Mapping)))
+        parts = (
+            p if isinstance(p, str) else p.get("text")
+            for p in content
+            if isinstance(p, (str, Mapping))
+        )
         return "".join(part for part in parts if isinstance(part, str))
     return str(content)
 
@@ -58,7 +62,7 @@ def without_reasoning(text: str) -> str:
     return _PREFILLED.sub("", text).strip()
 
 
-def normal_arguments(arguments: Any) -> tuple[Any, str | None]:  # noqa: ANN401
+def normal_arguments(arguments: Any) -> tuple[Any, str | None]:
     """Read the arguments of a tool call.
 
     Returns:
@@ -83,7 +87,7 @@ def normal_arguments(arguments: Any) -> tuple[Any, str | None]:  # noqa: ANN401
     return arguments, f"arguments are {_kind(value)}, not an object"
 
 
-def _kind(value: Any) -> str:  # noqa: ANN401
+def _kind(value: Any) -> str:
     names = {type(None): "null", bool: "a boolean", int: "a number", float: "a number"}
     return names.get(type(value)) or {"str": "a string", "list": "a list"}.get(
         type(value).__name__, type(value).__name__
@@ -143,7 +147,11 @@ def _normal_message(message: Mapping[str, Any]) -> list[dict[str, Any]]:
     role = {"human": "user", "ai": "assistant", "gpt": "assistant", "developer": "system"}.get(
         message["role"], message["role"]
     )
-    kept = {k: v for k, v in message.items() if k not in ("role", "content", "tool_calls") and v is not None}
+    kept = {
+        k: v
+        for k, v in message.items()
+        if k not in ("role", "content", "tool_calls") and v is not None
+    }
     out: list[dict[str, Any]] = [_result_message(b) for b in results]
     text = text_of(content)
     calls = [normal_call(c) for c in [*(message.get("tool_calls") or []), *uses]]
@@ -158,7 +166,11 @@ def _normal_message(message: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _result_message(block: Mapping[str, Any]) -> dict[str, Any]:
-    out = {"role": "tool", "tool_call_id": block.get("tool_use_id"), "content": text_of(block.get("content"))}
+    out = {
+        "role": "tool",
+        "tool_call_id": block.get("tool_use_id"),
+        "content": text_of(block.get("content")),
+    }
     if block.get("is_error"):
         out["status"] = "error"
     return out
@@ -255,9 +267,13 @@ def issues(messages: Sequence[Mapping[str, Any]]) -> list[str]:
                 found.append(f"result {wanted} has no call")
         else:
             found.extend(f"call {name} has no result" for name in open_calls)
-            open_calls = [c["id"] for c in message.get("tool_calls") or [] if c.get("id") is not None]
+            open_calls = [
+                c["id"] for c in message.get("tool_calls") or [] if c.get("id") is not None
+            ]
             found.extend(
-                f"message {i}: {c['malformed']}" for c in message.get("tool_calls") or [] if c.get("malformed")
+                f"message {i}: {c['malformed']}"
+                for c in message.get("tool_calls") or []
+                if c.get("malformed")
             )
     found.extend(f"call {name} has no result" for name in open_calls)
     return found

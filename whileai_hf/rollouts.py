@@ -27,8 +27,11 @@ _RETURN_DATASET = (
     "with_format", "with_transform",
 )  # fmt: skip
 
+#: Those that return the same rows, so that what a step said of them still holds.
+_SAME_ROWS = ("with_format", "with_transform")
 
-class Rollouts(Dataset):  # type: ignore[misc]
+
+class Rollouts(Dataset):
     """Rollouts as rows: a `datasets.Dataset` with the columns of `whileai_hf.schema`.
 
     It is what `simulate`, `grade` and `select` return. Use it like any dataset; its own methods
@@ -44,7 +47,7 @@ class Rollouts(Dataset):  # type: ignore[misc]
     warnings: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, dataset: Dataset, report: Any = None, warnings: Iterable[str] = ()) -> Rollouts:  # noqa: ANN401
+    def of(cls, dataset: Dataset, report: Any = None, warnings: Iterable[str] = ()) -> Rollouts:
         """View a dataset as rollouts, without copying; the dataset keeps its type.
 
         Args:
@@ -68,7 +71,7 @@ class Rollouts(Dataset):  # type: ignore[misc]
         return cls.of(schema.to_dataset(records))
 
     @classmethod
-    def load_from_disk(cls, *args: Any, **kwargs: Any) -> Rollouts:  # noqa: ANN401
+    def load_from_disk(cls, *args: Any, **kwargs: Any) -> Rollouts:
         """Load what `save_to_disk` wrote; see `datasets.Dataset.load_from_disk`."""
         return cls.of(Dataset.load_from_disk(*args, **kwargs))
 
@@ -81,16 +84,18 @@ class Rollouts(Dataset):  # type: ignore[misc]
 
     # The loop, one line a step.
 
-    def grade(self, judge: Any, **options: Any) -> Rollouts:  # noqa: ANN401
+    def grade(self, judge: Any, **options: Any) -> Rollouts:
         """Judge every rollout; see `whileai_hf.grade`."""
         return wai.grade(self, judge, **options)
 
     @property
-    def pass_at(self) -> Any:  # noqa: ANN401
+    def pass_at(self) -> Any:
         """pass@1, pass^k, pass@k and headroom with intervals; see `whileai_hf.pass_at`."""
         return wai.pass_at(self)
 
-    def select(self, indices: Any = None, *args: Any, mode: str | None = None, **options: Any) -> Rollouts:  # noqa: ANN401
+    def select(
+        self, indices: Any = None, *args: Any, mode: str | None = None, **options: Any
+    ) -> Rollouts:
         """Select what teaches with `mode="rl"` or `"sft"`; with indices, `Dataset.select`.
 
         See `whileai_hf.select` for the gates and their options.
@@ -99,11 +104,11 @@ class Rollouts(Dataset):  # type: ignore[misc]
             return wai.select(self, mode=mode, **options)
         return _keep(super().select(indices, *args, **options))
 
-    def export(self, path: Any, **options: Any) -> Any:  # noqa: ANN401
+    def export(self, path: Any, **options: Any) -> Any:
         """Write the rows for a trainer; see `whileai_hf.export`."""
         return wai.export(self, path, **options)
 
-    def push(self, repo_id: str, **options: Any) -> Any:  # noqa: ANN401
+    def push(self, repo_id: str, **options: Any) -> Any:
         """Publish on the Hub with a card, gated; see `whileai_hf.push`."""
         return wai.push(self, repo_id, **options)
 
@@ -123,7 +128,7 @@ class Rollouts(Dataset):  # type: ignore[misc]
 
     def unjudged(self) -> Rollouts:
         """Keep the rollouts without a reward; `judge_status` says why."""
-        return self._by_reward(lambda reward: reward != reward)  # noqa: PLR0124 - NaN
+        return self._by_reward(lambda reward: reward != reward)
 
     def _by_reward(self, test: Callable[[Any], Any]) -> Rollouts:
         rewards = columns.numbers(self, "reward", "a view by reward")
@@ -143,8 +148,11 @@ def _kept(name: str) -> Callable[..., Any]:
     inherited = getattr(Dataset, name)
 
     @functools.wraps(inherited)
-    def method(self: Rollouts, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-        return _keep(inherited(self, *args, **kwargs))
+    def method(self: Rollouts, *args: Any, **kwargs: Any) -> Any:
+        out = _keep(inherited(self, *args, **kwargs))
+        if isinstance(out, Rollouts) and out is not self and name not in _SAME_ROWS:
+            out.report, out.warnings = None, ()
+        return out
 
     return method
 

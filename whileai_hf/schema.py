@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import math
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -89,7 +90,7 @@ _MIN_INT, _MAX_INT = -(2**63), 2**64 - 1
 _MAX_DEPTH = 200
 
 
-def feature_of(name: str) -> Any:  # noqa: ANN401 - a datasets feature
+def feature_of(name: str) -> Any:
     """Return the type of a column, or raise for a name that is none of ours."""
     if name not in FEATURES:
         raise SchemaError(
@@ -98,7 +99,7 @@ def feature_of(name: str) -> Any:  # noqa: ANN401 - a datasets feature
     return FEATURES[name]
 
 
-def is_exact(value: Any) -> bool:  # noqa: ANN401 - any JSON value
+def is_exact(value: Any) -> bool:
     """Tell whether the `Json` feature gives this JSON value back unchanged."""
     if isinstance(value, dict):
         return all(map(is_exact, value.values()))
@@ -112,7 +113,7 @@ def is_exact(value: Any) -> bool:  # noqa: ANN401 - any JSON value
     return True
 
 
-def plain(value: Any, where: str, depth: int = 0) -> Any:  # noqa: ANN401 - any JSON value
+def plain(value: Any, where: str, depth: int = 0) -> Any:
     """Copy a value into plain JSON types, or say what JSON cannot hold.
 
     Tuples and arrays become lists, NumPy scalars become Python numbers, and lone surrogates, which
@@ -147,16 +148,14 @@ def plain(value: Any, where: str, depth: int = 0) -> Any:  # noqa: ANN401 - any 
     return _plain_container(value, where, depth)
 
 
-def _plain_container(value: Any, where: str, depth: int) -> Any:  # noqa: ANN401
+def _plain_container(value: Any, where: str, depth: int) -> Any:
     if isinstance(value, Mapping):
         for key in value:
             if not isinstance(key, str):
                 raise InputError(
                     f"{where} must have strings as keys; got {key!r}. Convert the keys first."
                 )
-        return {
-            clean_text(k): plain(v, f"{where}.{k}", depth + 1) for k, v in value.items()
-        }
+        return {clean_text(k): plain(v, f"{where}.{k}", depth + 1) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
         return [plain(v, f"{where}[{i}]", depth + 1) for i, v in enumerate(value)]
     if isinstance(value, (np.generic, np.ndarray)):
@@ -168,17 +167,24 @@ def _plain_container(value: Any, where: str, depth: int) -> Any:  # noqa: ANN401
 
 
 def clean_text(text: str) -> str:
-    """Replace lone surrogates, which UTF-8 cannot hold, by U+FFFD."""
+    """Replace lone surrogates, which UTF-8 cannot hold, by U+FFFD, with a warning that counts them."""
     if text.isascii():
         return text
     try:
         text.encode()
     except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        cleaned = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        count = cleaned.count("\ufffd") - text.count("\ufffd")
+        warnings.warn(
+            f"a text held {count} lone surrogate(s), which no file can hold; "
+            "each is replaced by U+FFFD",
+            stacklevel=2,
+        )
+        return cleaned
     return text
 
 
-def exact(value: Any, where: str = "value") -> Any:  # noqa: ANN401 - any JSON value
+def exact(value: Any, where: str = "value") -> Any:
     """Return a form of a JSON value that the `Json` feature keeps exactly.
 
     Most values are their own form. An object or list with a number that the codec would round is
@@ -202,7 +208,7 @@ def _is_json(text: str) -> bool:
     return True
 
 
-def exact_message(message: Any, where: str = "message") -> dict[str, Any]:  # noqa: ANN401
+def exact_message(message: Any, where: str = "message") -> dict[str, Any]:
     """Return a message in the form that is stored: exact, with arguments as objects where they fit.
 
     A tool call whose arguments the codec would change keeps them as JSON text, the OpenAI wire
@@ -223,7 +229,7 @@ def exact_message(message: Any, where: str = "message") -> dict[str, Any]:  # no
     return {k: v if is_exact(v) else {TEXT_KEY: dumps(v)} for k, v in copy.items()}
 
 
-def restore(value: Any) -> Any:  # noqa: ANN401 - any JSON value
+def restore(value: Any) -> Any:
     """Undo `exact`, and parse the tool-call arguments of a message that are kept as JSON text."""
     if isinstance(value, dict):
         if value.keys() == {TEXT_KEY}:
@@ -237,7 +243,7 @@ def restore(value: Any) -> Any:  # noqa: ANN401 - any JSON value
     return value
 
 
-def _parsed(arguments: str) -> Any:  # noqa: ANN401 - an object, or the text where it is none
+def _parsed(arguments: str) -> Any:
     try:
         value = json.loads(arguments)
     except ValueError:
@@ -245,7 +251,7 @@ def _parsed(arguments: str) -> Any:  # noqa: ANN401 - an object, or the text whe
     return value if isinstance(value, dict) else arguments
 
 
-def dumps(value: Any) -> str:  # noqa: ANN401 - any JSON value
+def dumps(value: Any) -> str:
     """Write one JSON value exactly, compactly, and only if it is JSON."""
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
@@ -330,7 +336,7 @@ def _json_list(name: str, values: list[Any]) -> pa.Array:
     )
 
 
-def _items(value: Any, name: str, i: int) -> Sequence[Any]:  # noqa: ANN401
+def _items(value: Any, name: str, i: int) -> Sequence[Any]:
     if value is None:
         return ()
     if isinstance(value, (list, tuple)):
@@ -353,7 +359,7 @@ def _extra_array(name: str, values: list[Any]) -> pa.Array:
     return _json_array([None if v is None else dumps(exact(v, name)) for v in values])
 
 
-def marker_list(markers: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - mapping or list
+def marker_list(markers: Any) -> list[dict[str, Any]]:
     """Return markers in the stored form, a list of name and value, from either form."""
     pairs = (
         markers.items()
@@ -363,7 +369,7 @@ def marker_list(markers: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - mapping
     return [{"name": str(name), "value": _marker_value(name, value)} for name, value in pairs]
 
 
-def _marker_value(name: str, value: Any) -> float | None:  # noqa: ANN401
+def _marker_value(name: str, value: Any) -> float | None:
     if value is None:
         return None
     try:
@@ -378,7 +384,7 @@ def _marker_value(name: str, value: Any) -> float | None:  # noqa: ANN401
     )
 
 
-def marker_dict(markers: Any) -> dict[str, float]:  # noqa: ANN401 - mapping, list or null
+def marker_dict(markers: Any) -> dict[str, float]:
     """Return markers as the mapping that judges and users read; null is the empty mapping."""
     if not markers:
         return {}
@@ -401,7 +407,7 @@ def to_record(row: Mapping[str, Any]) -> dict[str, Any]:
     return record
 
 
-def _object(value: Any) -> Any:  # noqa: ANN401 - the codec hands large integers back as text
+def _object(value: Any) -> Any:
     if isinstance(value, str):
         return _parsed(value)
     return value

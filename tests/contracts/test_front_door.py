@@ -10,7 +10,17 @@ from pathlib import Path
 import whileai_hf as wai
 
 PACKAGE = Path(wai.__file__).parent
-HEAVY = ("torch", "transformers", "trl", "peft", "accelerate", "verifiers", "matplotlib", "evaluate", "datasets")
+HEAVY = (
+    "torch",
+    "transformers",
+    "trl",
+    "peft",
+    "accelerate",
+    "verifiers",
+    "matplotlib",
+    "evaluate",
+    "datasets",
+)
 
 
 def _python(code: str) -> str:
@@ -36,7 +46,12 @@ def test_every_name_of_the_stub_exists():
 
 def test_the_stub_is_sorted_and_re_exports_each_name_once():
     tree = ast.parse((PACKAGE / "__init__.pyi").read_text(encoding="utf-8"))
-    lines = [(n.module, a.name, a.asname) for n in tree.body if isinstance(n, ast.ImportFrom) for a in n.names]
+    lines = [
+        (n.module, a.name, a.asname)
+        for n in tree.body
+        if isinstance(n, ast.ImportFrom)
+        for a in n.names
+    ]
     assert lines == sorted(lines)
     assert all(name == asname for _, name, asname in lines)
     names = [name for _, name, _ in lines]

@@ -304,7 +304,7 @@ def _array(name: str, values: list[Any]) -> pa.Array:
     if name in JSON_LISTS:
         return _json_list(name, values)
     if name == "markers":
-        values = [None if v is None else marker_list(v) for v in values]
+        values = [marker_list(v) if v else None for v in values]  # no marker is null
     try:
         return pa.array(_texts(values), type=pa.schema(Features({name: kind}).arrow_schema)[0].type)
     except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, OverflowError) as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from conftest import public_reports
+from reports import public_reports
 
 import whileai_hf as wai
 from whileai_hf import messages as chat

@@ -7,10 +7,10 @@ import math
 
 import numpy as np
 import pytest
-from conftest import public_reports
 from datasets import Dataset, load_dataset
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reports import public_reports
 
 import whileai_hf as wai
 from whileai_hf import schema

@@ -79,7 +79,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def send(self, code, body=b"", headers=None):
         if not isinstance(body, bytes):
-            body, headers = json.dumps(body).encode(), {"Content-Type": "application/json", **(headers or {})}
+            body, headers = (
+                json.dumps(body).encode(),
+                {"Content-Type": "application/json", **(headers or {})},
+            )
         self.send_response(code)
         for name, value in {"Content-Length": str(len(body)), **(headers or {})}.items():
             self.send_header(name, value)
@@ -92,14 +95,25 @@ class _Handler(BaseHTTPRequestHandler):
 
     def whoami(self):
         token = {"role": "write"}
-        self.send(200, {"name": "me", "type": "user", "orgs": [], "auth": {"type": "access_token", "accessToken": token}})
+        self.send(
+            200,
+            {
+                "name": "me",
+                "type": "user",
+                "orgs": [],
+                "auth": {"type": "access_token", "accessToken": token},
+            },
+        )
 
     def create(self):
         asked = json.loads(self.raw)
         repo = f"{asked.get('organization') or 'me'}/{asked['name']}"
         known = repo in self.hub.repos
         self.hub.repos.setdefault(repo, {".gitattributes": b""})
-        self.send(409 if known else 200, {"url": f"{self.hub.url}/datasets/{repo}", "name": repo, "id": repo})
+        self.send(
+            409 if known else 200,
+            {"url": f"{self.hub.url}/datasets/{repo}", "name": repo, "id": repo},
+        )
 
     def valid_yaml(self):
         self.send(200, {"errors": [], "warnings": []})
@@ -110,7 +124,11 @@ class _Handler(BaseHTTPRequestHandler):
             upload = {"upload": {"href": f"{self.hub.url}/lfs/{asked['oid']}"}}
             actions = {} if asked["oid"] in self.hub.uploads else {"actions": upload}
             objects.append({**asked, "authenticated": True, **actions})
-        self.send(200, {"transfer": "basic", "objects": objects}, {"Content-Type": "application/vnd.git-lfs+json"})
+        self.send(
+            200,
+            {"transfer": "basic", "objects": objects},
+            {"Content-Type": "application/vnd.git-lfs+json"},
+        )
 
     def lfs_put(self, oid):
         self.hub.uploads[oid] = self.raw
@@ -118,7 +136,12 @@ class _Handler(BaseHTTPRequestHandler):
 
     def preupload(self, repo, revision):
         files = [
-            {"path": f["path"], "uploadMode": "lfs" if f["path"].endswith(LARGE) else "regular", "shouldIgnore": False, "oid": None}
+            {
+                "path": f["path"],
+                "uploadMode": "lfs" if f["path"].endswith(LARGE) else "regular",
+                "shouldIgnore": False,
+                "oid": None,
+            }
             for f in json.loads(self.raw)["files"]
         ]
         self.send(200, {"files": files})
@@ -135,7 +158,14 @@ class _Handler(BaseHTTPRequestHandler):
             elif entry["key"] == "deletedFile":
                 files.pop(value["path"], None)
         done = self.hub.commit_id(repo)
-        self.send(200, {"success": True, "commitOid": done, "commitUrl": f"{self.hub.url}/datasets/{repo}/commit/{done}"})
+        self.send(
+            200,
+            {
+                "success": True,
+                "commitOid": done,
+                "commitUrl": f"{self.hub.url}/datasets/{repo}/commit/{done}",
+            },
+        )
 
     def info(self, repo, revision=None):
         names = [{"rfilename": path} for path in self.hub.repos[repo]]
@@ -163,15 +193,23 @@ class _Handler(BaseHTTPRequestHandler):
             if not path.startswith(prefix):
                 continue
             parents = rest.split("/")[:-1]
-            folders |= {prefix + "/".join(parents[: n + 1]) for n in range(len(parents)) if deep or n == 0}
+            folders |= {
+                prefix + "/".join(parents[: n + 1]) for n in range(len(parents)) if deep or n == 0
+            }
             if deep or not parents:
                 files.append(self.entry(repo, path))
-        found = [{"type": "directory", "path": f, "size": 0, "oid": "0" * 40} for f in sorted(folders)] + files
+        found = [
+            {"type": "directory", "path": f, "size": 0, "oid": "0" * 40} for f in sorted(folders)
+        ] + files
         return self.send(200, found) if found or not prefix else self.missing("EntryNotFound")
 
     def paths_info(self, repo, revision):
         json_body = "json" in self.headers.get("Content-Type", "")
-        asked = json.loads(self.raw)["paths"] if json_body else parse_qs(self.raw.decode()).get("paths", [])
+        asked = (
+            json.loads(self.raw)["paths"]
+            if json_body
+            else parse_qs(self.raw.decode()).get("paths", [])
+        )
         found = []
         for path in [asked] if isinstance(asked, str) else asked:
             if path in self.hub.repos[repo]:
@@ -209,5 +247,9 @@ ROUTES = [
     (("GET",), rf"{API}/refs", _Handler.refs),
     (("GET",), rf"{API}/tree/(?P<revision>[^/]+)(?:/(?P<folder>.*))?", _Handler.tree),
     (("GET",), rf"{API}(?:/revision/(?P<revision>.+))?", _Handler.info),
-    (("GET", "HEAD"), rf"/datasets/{REPO}/resolve/(?P<revision>[^/]+)/(?P<path>.+)", _Handler.resolve),
+    (
+        ("GET", "HEAD"),
+        rf"/datasets/{REPO}/resolve/(?P<revision>[^/]+)/(?P<path>.+)",
+        _Handler.resolve,
+    ),
 ]

@@ -22,7 +22,9 @@ def test_rl_data_without_a_gradient_is_refused():
     assert publish_gate(made, "sft").n_rows == 3
 
 
-@pytest.mark.parametrize("made", [wai.Rollouts.from_records([]), wai.rows(["a"], ["x"]).remove_columns("reward")])
+@pytest.mark.parametrize(
+    "made", [wai.Rollouts.from_records([]), wai.rows(["a"], ["x"]).remove_columns("reward")]
+)
 def test_no_graded_rows_are_refused(made):
     with pytest.raises(wai.GuardError, match="needs graded rollouts"):
         publish_gate(made)

@@ -99,6 +99,37 @@ def feature_of(name: str) -> Any:
     return FEATURES[name]
 
 
+def _kept_as_is(value: Any, depth: int = 0) -> bool:
+    """Tell quickly that a value is plain JSON which the codec keeps; False only means "look closer"."""
+    kind = type(value)
+    if kind is str:
+        return value.isascii() or _encodes(value)
+    if kind is dict:
+        for key, inner in value.items():
+            if type(key) is not str or not (key.isascii() or _encodes(key)):
+                return False
+            if type(inner) is str and inner.isascii():
+                continue
+            if depth > _MAX_DEPTH or not _kept_as_is(inner, depth + 1):
+                return False
+        return True
+    if kind is list:
+        return depth < _MAX_DEPTH and all(_kept_as_is(inner, depth + 1) for inner in value)
+    if value is None or kind is bool:
+        return True
+    if kind is int:
+        return bool(_MIN_INT <= value <= _MAX_INT)
+    return kind is float and math.isfinite(value) and is_exact(value)
+
+
+def _encodes(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def is_exact(value: Any) -> bool:
     """Tell whether the `Json` feature gives this JSON value back unchanged."""
     if isinstance(value, dict):
@@ -194,6 +225,8 @@ def exact(value: Any, where: str = "value") -> Any:
         value: A JSON value; NumPy scalars and tuples are converted.
         where: Path of the value, for the error.
     """
+    if isinstance(value, dict) and _kept_as_is(value):
+        return value
     value = plain(value, where)
     if isinstance(value, str):  # the codec takes a string that is itself JSON for what it says
         return {TEXT_KEY: dumps(value)} if _is_json(value) else value
@@ -214,6 +247,8 @@ def exact_message(message: Any, where: str = "message") -> dict[str, Any]:
     A tool call whose arguments the codec would change keeps them as JSON text, the OpenAI wire
     format, which every renderer of this package parses.
     """
+    if isinstance(message, dict) and _kept_as_is(message):
+        return message
     copy: dict[str, Any] = plain(message, where)
     if not isinstance(copy, dict):
         raise InputError(
@@ -251,9 +286,12 @@ def _parsed(arguments: str) -> Any:
     return value if isinstance(value, dict) else arguments
 
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
 def dumps(value: Any) -> str:
     """Write one JSON value exactly, compactly, and only if it is JSON."""
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return _ENCODER.encode(value)
 
 
 def to_table(records: Iterable[Mapping[str, Any]]) -> pa.Table:
@@ -326,9 +364,14 @@ def _json_array(texts: Sequence[str | None]) -> pa.Array:
 def _json_list(name: str, values: list[Any]) -> pa.Array:
     convert = exact_message if name == "messages" else exact
     offsets, texts = [0], []
+    written: dict[int, str] = {}  # by identity: rows share their tools and their system message
     for i, value in enumerate(values):
         for j, item in enumerate(_items(value, name, i)):
-            texts.append(dumps(convert(item, f"{name}[{j}] of record {i}")))
+            text = written.get(id(item))
+            if text is None:
+                text = dumps(convert(item, f"{name}[{j}] of record {i}"))
+                written[id(item)] = text
+            texts.append(text)
         offsets.append(len(texts))
     missing = pa.array([value is None for value in values], type=pa.bool_())
     return pa.ListArray.from_arrays(

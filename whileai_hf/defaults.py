@@ -51,3 +51,20 @@ RL_FAULT_RATE = 0.8
 
 #: Share of rollouts on which `seeded_agent` misbehaves (convention).
 SEEDED_RATE = 0.35
+
+#: False alarms that a monitored run may have, over all its looks (convention).
+MONITOR_ALPHA = 0.05
+
+#: How many times gold's own credit counts before a feature's excess does: it covers a gold that errs
+#: on up to about a sixth of the audits (convention, measured in tests/parity/monitor.py).
+MONITOR_MARGIN = 1.5
+
+#: Features that one look of the monitor tests at most (convention).
+MONITOR_FEATURES = 96
+
+#: Optimizer steps between two looks of the monitor (convention).
+MONITOR_WINDOW = 5
+
+#: Rollouts that gold scores in the first window, and in each later one (convention, measured in
+#: tests/parity/monitor.py).
+MONITOR_AUDIT = (64, 16)

@@ -12,5 +12,6 @@ from .importers import rows as rows
 from .messages import tool_calls as tool_calls
 from .rollouts import Rollouts as Rollouts
 from .schema import FEATURES as FEATURES
+from .training.monitor import HackMonitor as HackMonitor
 
 __version__: str

@@ -21,14 +21,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from accelerate.utils import broadcast_object_list, gather_object
-from transformers import TrainerCallback
-from transformers.trainer_callback import ExportableState
 
 from whileai_hf import defaults
 from whileai_hf.errors import InputError
+from whileai_hf.extras import require
 from whileai_hf.guard.alarm import HackAlarm, Look
 from whileai_hf.guard.completion_features import completion_features, completion_text
+
+_collectives = require("accelerate.utils", "train")
+_callbacks = require("transformers.trainer_callback", "train")
 
 #: What `stop_on` may name.
 FINDINGS = ("feature", "gain")
@@ -64,7 +65,7 @@ class Alarm:
         return {"step": self.step, "finding": self.finding, "message": self.message, "look": look}
 
 
-class HackMonitor(TrainerCallback, ExportableState):
+class HackMonitor(_callbacks.TrainerCallback, _callbacks.ExportableState):  # type: ignore[misc]
     """Watch a GRPO or RLOO run for reward hacking.
 
     Args:
@@ -231,7 +232,7 @@ class HackMonitor(TrainerCallback, ExportableState):
         if not self._names or state.global_step % self.window:
             return control
         # A collective on every rank at the same step, with or without rows of its own.
-        rows = gather_object(list(self._pending.values()))
+        rows = _collectives.gather_object(list(self._pending.values()))
         self._pending = {}
         rows = [row for row in rows if self._proxy(row) is not None]
         if rows:
@@ -305,7 +306,7 @@ class HackMonitor(TrainerCallback, ExportableState):
         box: list[Any] = [None]
         if state.is_world_process_zero:
             box[0] = _gold_scores(self.gold, rows, state)
-        broadcast_object_list(box)
+        _collectives.broadcast_object_list(box)
         return list(box[0])
 
     def _raise(

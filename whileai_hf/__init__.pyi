@@ -9,6 +9,9 @@ from .hub.load import load as load
 from .hub.push import push as push
 from .importers import from_chats as from_chats
 from .importers import rows as rows
+from .measure.interval import Interval as Interval
+from .measure.pass_at import PassAt as PassAt
+from .measure.pass_at import pass_at as pass_at
 from .messages import tool_calls as tool_calls
 from .rollouts import Rollouts as Rollouts
 from .schema import FEATURES as FEATURES

@@ -1,0 +1,1 @@
+"""Numbers with intervals: pass rates, paired differences, noise, power and agreement."""

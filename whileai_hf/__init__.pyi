@@ -16,5 +16,8 @@ from .messages import tool_calls as tool_calls
 from .rollouts import Rollouts as Rollouts
 from .schema import FEATURES as FEATURES
 from .training.monitor import HackMonitor as HackMonitor
+from .world.tools import tool as tool
+from .world.tools import tool_schemas as tool_schemas
+from .world.world import World as World
 
 __version__: str

@@ -19,9 +19,9 @@ from typing import Any, TypeVar, get_type_hints
 
 import jsonschema
 from jsonschema.validators import Draft202012Validator
+from pydantic import TypeAdapter
 
 from whileai_hf.errors import InputError
-from whileai_hf.extras import require
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -92,7 +92,6 @@ def tool(function: F) -> F:
 
 def function_schema(function: Callable[..., Any]) -> dict[str, Any]:
     """Return the OpenAI-style schema of a function; see `tool`."""
-    pydantic = require("pydantic", "all")
     name = getattr(function, "__name__", type(function).__name__)
     try:
         hints = get_type_hints(function, include_extras=True)
@@ -111,9 +110,7 @@ def function_schema(function: Callable[..., Any]) -> dict[str, Any]:
                 f"every argument of a tool needs a type; {name!r} has none for "
                 f"{argument.name!r}. Annotate it, such as {argument.name}: str."
             )
-        properties[argument.name] = _type_schema(
-            pydantic, hints[argument.name], name, argument.name
-        )
+        properties[argument.name] = _type_schema(hints[argument.name], name, argument.name)
         if argument.name in described:
             properties[argument.name]["description"] = described[argument.name]
         if argument.default is argument.empty:
@@ -127,9 +124,9 @@ def function_schema(function: Callable[..., Any]) -> dict[str, Any]:
     return {"type": "function", "function": shown}
 
 
-def _type_schema(pydantic: Any, hint: Any, tool_name: str, argument: str) -> dict[str, Any]:
+def _type_schema(hint: Any, tool_name: str, argument: str) -> dict[str, Any]:
     try:
-        schema: dict[str, Any] = pydantic.TypeAdapter(hint).json_schema()
+        schema: dict[str, Any] = TypeAdapter(hint).json_schema()
     except Exception as error:
         raise InputError(
             f"an argument of a tool needs a type with a JSON form; {argument!r} of {tool_name!r} is "

@@ -339,7 +339,7 @@ class World:
             json.dumps([e["tool"], e["arguments"]], sort_keys=True, default=str)
             for e in self.wrote()
         ]
-        again = sum(
+        again: int = sum(
             isinstance(e["result"], dict) and e["result"].get("error") == "already_done"
             for e in self.log
         )

@@ -1,0 +1,48 @@
+"""What users say, by language: one bank a file, all with the same keys.
+
+A bank holds sentence patterns. `{action}` is what the user wants, `{facts}` the values that the tool
+needs; lines of a stance or a history stand beside the request.
+"""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+
+from whileai_hf.errors import InputError
+
+#: The languages that ship with the package.
+LANGUAGES = ("en", "es", "de", "fr", "zh")
+
+
+@dataclass(frozen=True, slots=True)
+class Bank:
+    """The sentences of one language."""
+
+    greetings: tuple[str, ...]
+    requests: tuple[str, ...]  #: with {action}
+    facts: tuple[str, ...]  #: with {facts}
+    fact: str  #: one value, with {name} and {value}
+    joiner: str  #: between two values
+    answers: tuple[str, ...]  #: what a user who is asked back says, with {facts}
+    stances: dict[str, tuple[str, ...]]
+    histories: dict[str, tuple[str, ...]]
+    unrelated: tuple[str, ...]  #: with {n} and {m} where a number makes it new
+    closers: tuple[str, ...]
+    action: str  #: a tool by its name, with {tool}
+    space: str = " "  #: between two sentences
+
+
+def bank(language: str) -> Bank:
+    """Return the sentences of a language.
+
+    Raises:
+        InputError: The language does not ship with the package.
+    """
+    if language not in LANGUAGES:
+        raise InputError(
+            f"a language of the template writer must be one of {', '.join(LANGUAGES)}; "
+            f"got {language!r}. Use a model writer for others."
+        )
+    found: Bank = importlib.import_module(f"whileai_hf.simulate.languages.{language}").BANK
+    return found

@@ -15,6 +15,9 @@ from .measure.pass_at import pass_at as pass_at
 from .messages import tool_calls as tool_calls
 from .rollouts import Rollouts as Rollouts
 from .schema import FEATURES as FEATURES
+from .simulate.engine import simulate as simulate
+from .simulate.grid import coverage as coverage
+from .simulate.seeded_agent import seeded_agent as seeded_agent
 from .training.monitor import HackMonitor as HackMonitor
 from .world.tools import tool as tool
 from .world.tools import tool_schemas as tool_schemas

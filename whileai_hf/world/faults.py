@@ -6,6 +6,7 @@ cannot, so that recovery can be learned.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -57,7 +58,7 @@ def _rate_limited(result: Any, context: Mapping[str, Any]) -> Effect:
 
 @register_fault("malformed_result")
 def _malformed(result: Any, context: Mapping[str, Any]) -> Effect:
-    text = str(result)
+    text = result if isinstance(result, str) else json.dumps(result, default=str)
     return f"{text[: max(4, len(text) // 3)]}\x00<!-- upstream cut -->", False
 
 

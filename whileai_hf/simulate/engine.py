@@ -1,0 +1,595 @@
+"""simulate: roll an agent through the situations it can meet.
+
+Situations, worlds and draws depend on the seed alone, and rows are written in the order of their
+tasks, so that the same call makes the same rows at any concurrency. A failing agent is a row with its
+error; a killed run resumes from its folder.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import threading
+import warnings
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from datasets import Dataset
+from tqdm.auto import tqdm
+
+from whileai_hf import columns, defaults, schema
+from whileai_hf.errors import InputError
+from whileai_hf.rollouts import Rollouts
+from whileai_hf.simulate.agents import Agent, Attempt, as_agent
+from whileai_hf.simulate.grid import Cell, Coverage, coverage, grid
+from whileai_hf.simulate.journal import PART_ROWS, Journal
+from whileai_hf.simulate.rollout import Rollout
+from whileai_hf.simulate.seeded_agent import seeded_agent
+from whileai_hf.simulate.situations import Situation, Writer
+from whileai_hf.world.tools import Tool, read_tools
+from whileai_hf.world.world import World
+
+#: What each mode presets: attempts at a task, how they are spent, and the share of faults kept.
+MODES: dict[str, dict[str, Any]] = {
+    "explore": {"repeats": 1, "policy": "fixed", "fault_rate": defaults.FAULT_RATE},
+    "sft": {"repeats": defaults.REPEATS, "policy": "fixed", "fault_rate": defaults.FAULT_RATE},
+    "rl": {"repeats": defaults.RL_REPEATS, "policy": "successive", "fault_rate": defaults.RL_FAULT_RATE},
+    "eval": {"repeats": defaults.REPEATS, "policy": "fixed", "fault_rate": defaults.FAULT_RATE},
+    "adaptive": {"repeats": defaults.RL_REPEATS, "policy": "successive", "fault_rate": defaults.FAULT_RATE},
+}  # fmt: skip
+
+#: How attempts are spent: always k, or two as a probe and the rest where the two differ.
+POLICIES = ("fixed", "successive")
+
+#: Rollouts that must all fail before the run stops with the reason.
+_DEAD_AFTER = 16
+
+
+@dataclass(frozen=True, slots=True)
+class SimulationReport:
+    """What a run made and why it ended; `print(report)` is the line to quote."""
+
+    n_rollouts: int
+    n_tasks: int
+    budget: int
+    repeats: int
+    policy: str
+    seed: int
+    mode: str
+    n_errors: int
+    n_saved: int  #: rollouts that a probe of two made unnecessary
+    stopped: str  #: "budget", "tasks", "no new situations", "agent failed" or "interrupted"
+    coverage: Coverage | None
+
+    def __str__(self) -> str:
+        said = f"{self.n_rollouts} rollouts of {self.n_tasks} tasks (stopped: {self.stopped})"
+        if self.n_saved:
+            said += f", {self.n_saved} saved by probing"
+        if self.n_errors:
+            said += f", {self.n_errors} with errors"
+        return f"{said}; {self.coverage}" if self.coverage is not None else said
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields, for a log."""
+        fields = {name: getattr(self, name) for name in self.__slots__}
+        return {**fields, "coverage": self.coverage.to_dict() if self.coverage else None}
+
+
+def simulate(  # noqa: PLR0913 - every knob of a run, each with a default
+    agent: Any = None,
+    *,
+    tools: Any = None,
+    system_prompt: str | None = None,
+    simulator: bool = False,
+    mode: str = "explore",
+    budget: int | None = None,
+    repeats: int | None = None,
+    repeat_policy: str | None = None,
+    tasks: Dataset | None = None,
+    seeds: Sequence[str] | None = None,
+    runs: int = 1,
+    languages: Sequence[str] = ("en",),
+    strength: int = 2,
+    axes: Mapping[str, Sequence[str]] | None = None,
+    fault_rate: float | None = None,
+    execute: Callable[[str, dict[str, Any]], Any] | None = None,
+    sampling: Mapping[str, Any] | None = None,
+    logprobs: bool = False,
+    max_turns: int = defaults.MAX_TURNS,
+    timeout: float | None = defaults.TIMEOUT,
+    concurrency: int = defaults.CONCURRENCY,
+    seed: int = 0,
+    output: str | Path | None = None,
+    progress: bool = True,
+) -> Rollouts:
+    """Roll an agent through simulated situations.
+
+    Args:
+        agent: A function of the user's message, a chat function `(messages, tools) -> message`, a
+            model, a specification such as `"openai:gpt-4.1-mini"`; null is an honest stand-in.
+        tools: The agent's tools: functions, schemas, or the path of a JSON file.
+        system_prompt: The agent's system prompt; its clauses are an axis of the grid.
+        simulator: False writes situations from templates, without a model.
+        mode: Preset of repeats, policy and faults: `"explore"`, `"sft"`, `"rl"`, `"eval"` or
+            `"adaptive"`.
+        budget: Rollouts at most; null is the whole of `tasks`, else the default.
+        repeats: Attempts at each task.
+        repeat_policy: `"fixed"` always makes `repeats` attempts; `"successive"` makes two and fills
+            up only where they differ, because a unanimous group has no advantage (DAPO,
+            arXiv:2503.14476, equation 11).
+        tasks: Rollouts whose tasks are run again: same asks, worlds and faults.
+        seeds: Asks of your own; all of them run first.
+        runs: How often the whole set of tasks is run; the column `run` numbers them.
+        languages: Languages of the asks: en, es, de, fr, zh.
+        strength: Combinations of so many axes are covered, 2 or 3.
+        axes: Axes of your own, by name.
+        fault_rate: Share of fault cells that keep their fault, in [0, 1].
+        execute: A function `(tool, arguments) -> result` that answers instead of the mock world.
+        sampling: How the agent samples; passed to a model, recorded on every row.
+        logprobs: Whether a model is asked for log-probabilities.
+        max_turns: Agent turns after which a rollout is cut.
+        timeout: Seconds one answer of the agent may take; null for no limit.
+        concurrency: Rollouts in flight at once; it never changes the rows.
+        seed: Everything that is drawn follows from it.
+        output: Folder to stream the rows to; the same call with the same folder resumes.
+        progress: Whether to show a progress bar.
+
+    Returns:
+        One row a rollout; `.report` says what was made, `.warnings` what to know.
+
+    Raises:
+        InputError: An option is out of range or unknown, or there is neither a tool nor a prompt.
+    """
+    if simulator is not False:
+        raise InputError(
+            f"simulator must be False, the template writer; got {simulator!r}. "
+            "Write asks with a model of yours and pass them as seeds."
+        )
+    given = read_tools(tools)
+    plan = _Plan.of(
+        mode,
+        budget,
+        repeats,
+        repeat_policy,
+        fault_rate,
+        runs,
+        concurrency,
+        max_turns,
+        tasks is not None,
+    )
+    if not given and not (system_prompt or "").strip() and tasks is None and not seeds:
+        raise InputError(
+            "a simulation needs tools, a system prompt, or tasks to run again; got none of them. "
+            "Pass tools=[...] and system_prompt=..."
+        )
+    player = as_agent(
+        agent if agent is not None else seeded_agent(given, rate=0.0), sampling, logprobs
+    )
+    cells = grid(given, system_prompt, strength=strength, extra=axes) if tasks is None else []
+    source: Iterable[Situation]
+    if tasks is not None:
+        source = _replayed(tasks)
+        system_prompt, given = _replay_context(tasks, system_prompt, given)
+    else:
+        writer = Writer(cells, given, seed=seed, fault_rate=plan.fault_rate, languages=languages)
+        source = itertools.chain(_own_asks(seeds or (), seed), writer(plan.budget))
+    identity = {
+        "tools": [t.schema for t in given], "system_prompt": system_prompt, "mode": mode, "seed": seed,
+        "budget": plan.budget, "repeats": plan.repeats, "policy": plan.policy, "runs": runs,
+        "languages": list(languages), "strength": strength, "fault_rate": plan.fault_rate,
+        "agent": player.name, "max_turns": max_turns, "sampling": sampling,
+        "asks": list(seeds or ()), "axes": axes,
+        "tasks": None if tasks is None else sorted(set(tasks["task_id"][:])),
+    }  # fmt: skip
+    engine = _Engine(player, given, system_prompt, plan, seed, execute, sampling, timeout)
+    store = _Store(Journal(Path(output), identity) if output is not None else None)
+    bar = tqdm(total=plan.budget, unit=" rollouts", disable=not progress, desc="simulate")
+    stopped = engine.run(source, store, bar)
+    bar.close()
+    return _finished(engine, store, stopped, plan, seed, mode, cells, given, system_prompt, axes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    budget: int
+    repeats: int
+    policy: str
+    fault_rate: float
+    runs: int
+    concurrency: int
+    max_turns: int
+    replay: bool
+
+    @classmethod
+    def of(
+        cls, mode: str, budget: Any, repeats: Any, policy: Any, fault_rate: Any, runs: Any,
+        concurrency: Any, max_turns: Any, replay: bool,
+    ) -> _Plan:  # fmt: skip
+        if mode not in MODES:
+            raise InputError(f"mode must be one of {', '.join(MODES)}; got {mode!r}. Pick one.")
+        preset = MODES[mode]
+        repeats = preset["repeats"] if repeats is None else repeats
+        default = repeats * 1_000_000 if replay else defaults.BUDGET
+        budget = default if budget is None else budget
+        counts = {
+            "budget": budget,
+            "repeats": repeats,
+            "runs": runs,
+            "concurrency": concurrency,
+            "max_turns": max_turns,
+        }
+        for name, value in counts.items():
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise InputError(
+                    f"{name} must be a whole number of at least 1; got {value!r}. Raise it."
+                )
+        policy = preset["policy"] if policy is None else policy
+        if policy not in POLICIES:
+            raise InputError(
+                f"repeat_policy must be one of {', '.join(POLICIES)}; got {policy!r}. Pick one."
+            )
+        rate = preset["fault_rate"] if fault_rate is None else fault_rate
+        if not isinstance(rate, (int, float)) or not 0 <= rate <= 1:
+            raise InputError(f"fault_rate must lie in [0, 1]; got {rate!r}. 0 is no fault.")
+        return cls(budget, repeats, policy, float(rate), runs, concurrency, max_turns, replay)
+
+
+def _own_asks(asks: Sequence[str], seed: int) -> Iterator[Situation]:
+    for i, ask in enumerate(asks):
+        if not isinstance(ask, str) or not ask.strip():
+            raise InputError(f"seeds must be texts; seed {i} is {ask!r:.60}. Leave it out.")
+        cell = Cell.of({"ask": ask})
+        spec = {"seed": seed * 1_000_003 + i, "state": "exists", "goal": None, "faults": []}
+        yield Situation(
+            cell.id.replace("cell", "task"), Cell(cell.id, {}), ask, spec, "unknown", "und"
+        )
+
+
+def _replayed(tasks: Dataset) -> Iterator[Situation]:
+    columns.check_dataset(tasks, "simulate(tasks=…)")
+    columns.check_columns(tasks, ["task_id", "messages"], "simulate(tasks=…)")
+    seen: set[str] = set()
+    for batch in columns.batches(tasks):
+        for values in zip(*batch.values(), strict=True):
+            row = schema.to_record(dict(zip(batch, values, strict=True)))
+            if row["task_id"] in seen:
+                continue
+            seen.add(row["task_id"])
+            where = dict(row.get("situation") or {})
+            cell = Cell(
+                where.pop("cell", "none"), {k: v for k, v in where.items() if k != "language"}
+            )
+            spec = row.get("world") or {"seed": 0, "state": "exists", "goal": None, "faults": []}
+            kept = row.get("privileged") or {}
+            ask = row.get("ask") or next(
+                (m["content"] for m in row["messages"] if m["role"] == "user"), ""
+            )
+            yield Situation(
+                row["task_id"], cell, ask, spec, kept.get("expected", "unknown"),
+                where.get("language", "und"), kept.get("follow_up"), kept,
+            )  # fmt: skip
+
+
+def _replay_context(
+    tasks: Dataset, system_prompt: str | None, tools: list[Tool]
+) -> tuple[str | None, list[Tool]]:
+    """Take system prompt and tools from the rows, where the call names none."""
+    if len(tasks) == 0:
+        raise InputError(
+            "tasks must hold at least one row to run again; it is empty. Pass rollouts."
+        )
+    row = schema.to_record(tasks[0])
+    first = row["messages"][0]
+    if system_prompt is None and first["role"] == "system":
+        system_prompt = first["content"]
+    return system_prompt, tools or read_tools(row.get("tools") or [])
+
+
+class _Store:
+    """Finished rollouts, in order: in memory by chunks of Arrow, or in the folder of a journal."""
+
+    def __init__(self, journal: Journal | None) -> None:
+        self.journal = journal
+        self.tables: list[pa.Table] = []
+        self.chunk: list[dict[str, Any]] = []
+        self.unit_rows = journal.unit_rows if journal else []  # of units that a part holds
+        self.kept = dict(journal.waiting) if journal else {}  # finished, in no part
+
+    def done(self, unit: int, repeat: int, record: dict[str, Any]) -> None:
+        """Keep a rollout the moment it is finished, whatever its place in the order."""
+        if self.journal is not None:
+            self.journal.add(unit, repeat, record)
+            self.kept[unit, repeat] = record
+
+    def emit(self, unit: int, records: Sequence[dict[str, Any]]) -> None:
+        """Write the rollouts of the next unit in order."""
+        self.chunk.extend(records)
+        for repeat in range(len(records)):
+            self.kept.pop((unit, repeat), None)
+        if len(self.chunk) >= PART_ROWS:
+            self.flush()
+
+    def flush(self) -> None:
+        """Turn the chunk into Arrow, or into a part of the folder."""
+        if not self.chunk:
+            return
+        if self.journal is None:
+            self.tables.append(schema.to_table(self.chunk))
+        else:
+            self.journal.part(self.chunk)
+            self.journal.shorten(self.kept)
+        self.chunk = []
+
+    def table(self) -> pa.Table:
+        """Return everything that was emitted."""
+        self.flush()
+        if self.journal is not None:
+            self.journal.close()
+            return self.journal.table()
+        if not self.tables:
+            return schema.to_table([])
+        return pa.concat_tables(self.tables, promote_options="permissive")
+
+
+class _Stop(Exception):
+    """The run ends here, for a reason."""
+
+
+class _Engine:
+    """Plays units (a task of a run, all its attempts) and emits them in order."""
+
+    def __init__(
+        self, agent: Agent, tools: Sequence[Tool], system_prompt: str | None, plan: _Plan, seed: int,
+        execute: Any, sampling: Any, timeout: float | None,
+    ) -> None:  # fmt: skip
+        self.agent, self.tools, self.plan, self.seed = agent, list(tools), plan, seed
+        self.system_prompt, self.execute, self.timeout = system_prompt, execute, timeout
+        self.sampling = dict(sampling) if sampling else None
+        self.schemas = [t.schema for t in tools] or None
+        self.n_rows = self.n_errors = self.n_saved = self.n_calls = 0
+        self.n_tasks = 0
+        self.first_error: str | None = None
+
+    def run(self, source: Iterable[Situation], store: _Store, bar: Any) -> str:
+        """Play until the budget is spent or the situations end; return why it stopped."""
+        units = self._units(source)
+        try:
+            if self.agent.inline:
+                self._run_inline(units, store, bar)
+            else:
+                self._run_threaded(units, store, bar)
+        except _Stop as stop:
+            return str(stop)
+        except KeyboardInterrupt:
+            return "interrupted"
+        if self.n_rows >= self.plan.budget:
+            return "budget"
+        return "tasks" if self.plan.replay else "no new situations"
+
+    def _units(self, source: Iterable[Situation]) -> Iterator[tuple[int, str, Situation]]:
+        tasks: Iterable[Situation] = list(source) if self.plan.runs > 1 else source
+        numbered = ((str(run), task) for run in range(self.plan.runs) for task in tasks)
+        for unit, (run, task) in enumerate(numbered):
+            yield unit, run, task
+
+    def _attempt(self, situation: Situation, repeat: int, run: str) -> Rollout:
+        spec = situation.world
+        world = World(
+            self.tools, seed=spec["seed"], state=spec["state"], goal=spec["goal"],
+            faults=spec["faults"], execute=self.execute,
+        )  # fmt: skip
+        number = repeat + int(run) * 100_003
+        attempt = Attempt(situation, number, self.seed, world, self.schemas or [])
+        return Rollout(self.agent, attempt, self.system_prompt, self.plan.max_turns)
+
+    def _record(self, rollout: Rollout, repeat: int, run: str) -> dict[str, Any]:
+        return {**rollout.record(run, self.sampling, self.schemas), "repeat": repeat,
+                "rollout_id": f"{rollout.attempt.situation.task_id}-{run}-{repeat}"}  # fmt: skip
+
+    def _wanted(self) -> int:
+        """Attempts of the next unit: all of them, or what is left of the budget."""
+        return max(0, min(self.plan.repeats, self.plan.budget - self.n_rows))
+
+    def _account(
+        self, unit: int, records: Sequence[dict[str, Any]], store: _Store, bar: Any
+    ) -> None:
+        records = records[: self._wanted()]
+        store.emit(unit, records)
+        self.n_rows += len(records)
+        self.n_tasks += 1
+        self.n_saved += self.plan.repeats - len(records) if self.plan.policy == "successive" else 0
+        failed = [r["error"] for r in records if r["error"]]
+        self.n_errors += len(failed)
+        self.first_error = self.first_error or (failed[0] if failed else None)
+        self.n_calls += sum(any(m.get("tool_calls") for m in r["messages"]) for r in records)
+        bar.update(len(records))
+        if self.n_errors == self.n_rows >= _DEAD_AFTER:
+            raise _Stop("agent failed")
+
+    def _skip(self, unit: int, store: _Store, bar: Any) -> bool:
+        if unit >= len(store.unit_rows):
+            return False
+        self.n_rows += store.unit_rows[unit]
+        self.n_tasks += 1
+        bar.update(store.unit_rows[unit])
+        return True
+
+    # An agent that answers at once is played here, without a thread.
+
+    def _run_inline(
+        self, units: Iterable[tuple[int, str, Situation]], store: _Store, bar: Any
+    ) -> None:
+        for unit, run, situation in units:
+            if self._wanted() == 0:
+                return
+            if not self._skip(unit, store, bar):
+                self._account(unit, self._play_unit(unit, run, situation, store), store, bar)
+
+    def _play_unit(
+        self, unit: int, run: str, situation: Situation, store: _Store
+    ) -> list[dict[str, Any]]:
+        def play(repeat: int) -> dict[str, Any]:
+            known: dict[str, Any] | None = store.kept.get((unit, repeat))
+            if known is not None:
+                return known
+            rollout = self._attempt(situation, repeat, run)
+            rollout.play()
+            record = self._record(rollout, repeat, run)
+            store.done(unit, repeat, record)
+            return record
+
+        probe = [play(i) for i in range(self._probe())]
+        return probe + [play(i) for i in range(len(probe), self._fill(probe))]
+
+    def _probe(self) -> int:
+        return min(2, self.plan.repeats) if self.plan.policy == "successive" else self.plan.repeats
+
+    def _fill(self, probe: Sequence[dict[str, Any]]) -> int:
+        """Attempts in all: no more than the probe where its rollouts behaved alike."""
+        if self.plan.policy != "successive" or len({_behaviour(r) for r in probe}) > 1:
+            return self.plan.repeats
+        return len(probe)
+
+    # Any other agent is waited for, many rollouts at once.
+
+    def _run_threaded(
+        self, units: Iterator[tuple[int, str, Situation]], store: _Store, bar: Any
+    ) -> None:
+        failure: list[BaseException] = []
+        stop = threading.Event()
+
+        def work() -> None:
+            try:
+                asyncio.run(self._run_async(units, store, bar, stop))
+            except BaseException as error:  # noqa: BLE001 - raised again by the thread that waits
+                failure.append(error)
+
+        thread = threading.Thread(target=work, daemon=True)
+        thread.start()
+        try:
+            while thread.is_alive():
+                thread.join(0.1)
+        except KeyboardInterrupt:
+            stop.set()
+            thread.join(5)
+            raise
+        if failure:
+            raise failure[0]
+
+    async def _run_async(
+        self,
+        units: Iterator[tuple[int, str, Situation]],
+        store: _Store,
+        bar: Any,
+        stop: threading.Event,
+    ) -> None:
+        """Keep a window of units in flight, and account for them in order."""
+        gate = asyncio.Semaphore(self.plan.concurrency)
+        window: deque[tuple[int, asyncio.Task[list[dict[str, Any]]]]] = deque()
+        try:
+            while self._wanted():
+                for unit, run, situation in itertools.islice(units, self._room(window)):
+                    if not self._skip(unit, store, bar):
+                        play = self._play_unit_async(unit, run, situation, store, gate)
+                        window.append((unit, asyncio.create_task(play)))
+                if not window:
+                    return
+                unit, playing = window.popleft()
+                await _finish(playing, stop)
+                self._account(unit, playing.result(), store, bar)
+        finally:
+            for _, playing in window:
+                playing.cancel()
+
+    def _room(self, window: Sequence[Any]) -> int:
+        """Units to start: enough to keep all slots busy, no more than the budget can pay."""
+        slots = 2 * self.plan.concurrency - len(window)
+        left = self.plan.budget - self.n_rows - len(window) * self._probe()
+        return max(0, min(slots, -(-left // self._probe())), int(not window))
+
+    async def _play_unit_async(
+        self, unit: int, run: str, situation: Situation, store: _Store, gate: asyncio.Semaphore
+    ) -> list[dict[str, Any]]:
+        async def play(repeat: int) -> dict[str, Any]:
+            known: dict[str, Any] | None = store.kept.get((unit, repeat))
+            if known is not None:
+                return known
+            async with gate:
+                rollout = self._attempt(situation, repeat, run)
+                await rollout.play_async(self.timeout)
+            record = self._record(rollout, repeat, run)
+            store.done(unit, repeat, record)
+            return record
+
+        probe = list(await _gather([play(i) for i in range(self._probe())]))
+        return probe + list(await _gather([play(i) for i in range(len(probe), self._fill(probe))]))
+
+
+async def _finish(playing: asyncio.Task[Any], stop: threading.Event) -> None:
+    """Wait for a unit, and look up now and then whether the user wants to stop."""
+    while not playing.done():
+        await asyncio.wait([playing], timeout=0.1)
+        if stop.is_set():
+            raise KeyboardInterrupt
+
+
+async def _gather(waiting: Sequence[Awaitable[dict[str, Any]]]) -> Sequence[dict[str, Any]]:
+    return await asyncio.gather(*waiting)
+
+
+def _behaviour(record: Mapping[str, Any]) -> tuple[Any, ...]:
+    """What a rollout did: its calls, how they ended, and how it ended; not its wording."""
+    calls = [
+        (c["function"]["name"], str(c["function"].get("arguments")))
+        for m in record["messages"]
+        for c in m.get("tool_calls") or []
+    ]
+    return (tuple(calls), record["finish_reason"], tuple(record["seeded"] or ()))
+
+
+def _finished(
+    engine: _Engine, store: _Store, stopped: str, plan: _Plan, seed: int, mode: str,
+    cells: Sequence[Cell], tools: Sequence[Tool], system_prompt: str | None, axes: Any,
+) -> Rollouts:  # fmt: skip
+    data = schema.from_table(store.table())
+    met = None
+    if cells:
+        situations = (schema.restore(s) for s in data["situation"][:])
+        met = coverage((s for s in situations if s), list(tools), system_prompt, axes)
+    report = SimulationReport(
+        len(data), engine.n_tasks, plan.budget, plan.repeats, plan.policy, seed, mode,
+        engine.n_errors, engine.n_saved, stopped, met,
+    )  # fmt: skip
+    notes = _warnings(engine, plan, stopped, len(data), bool(tools))
+    return Rollouts.of(data, report, notes)
+
+
+def _warnings(
+    engine: _Engine, plan: _Plan, stopped: str, n_rows: int, has_tools: bool
+) -> list[str]:
+    notes = []
+    if stopped == "no new situations":
+        notes.append(
+            f"the budget of {plan.budget} rollouts was not filled: the grid and the writer have no "
+            f"new ask after {n_rows}. Add tools, clauses, languages or axes, or raise repeats."
+        )
+    if stopped == "agent failed":
+        notes.append(
+            f"the run stopped after {n_rows} rollouts because every one failed; first: "
+            f"{engine.first_error}. Repair the agent; the rows are kept."
+        )
+    elif engine.n_errors:
+        notes.append(f"{engine.n_errors} rollouts ended with an error; first: {engine.first_error}")
+    if stopped == "interrupted":
+        notes.append(f"the run was interrupted after {n_rows} rollouts; what was finished is here")
+    if has_tools and n_rows and engine.n_calls == 0 and stopped != "agent failed":
+        notes.append(
+            "no tool calls: the agent never called a tool, so nothing about its tools was measured"
+        )
+    for note in notes:
+        warnings.warn(note, stacklevel=4)
+    return notes

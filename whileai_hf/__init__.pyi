@@ -5,6 +5,7 @@ from .errors import InputError as InputError
 from .errors import MissingExtra as MissingExtra
 from .errors import SchemaError as SchemaError
 from .errors import WhileaiError as WhileaiError
+from .grade.runner import grade as grade
 from .hub.load import load as load
 from .hub.push import push as push
 from .importers import from_chats as from_chats

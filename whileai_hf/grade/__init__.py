@@ -1,0 +1,1 @@
+"""Grading: one contract for every judge, and the runner that honours it."""

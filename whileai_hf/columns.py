@@ -166,8 +166,13 @@ def with_columns(dataset: D, new: Mapping[str, tuple[Any, Any]]) -> D:
         new: For each column its values (an Arrow array, a NumPy array or a list, one a row) and
             its `datasets` feature.
     """
-    base = dataset.flatten_indices() if dataset._indices is not None else dataset
+    base = dataset
+    if dataset._indices is not None:
+        with quiet():
+            base = dataset.flatten_indices()
     table, features = base.data.table, dict(base.features)
+    if table.num_rows == 0:
+        table = _with_a_chunk(table)
     for name, (values, feature) in new.items():
         field = pa.field(name, Features({name: feature}).arrow_schema.field(0).type)
         array = values if isinstance(values, (pa.Array, pa.ChunkedArray)) else _array(values, field)
@@ -181,6 +186,20 @@ def with_columns(dataset: D, new: Mapping[str, tuple[Any, Any]]) -> D:
     table = table.replace_schema_metadata(None)
     out = type(dataset)(table, info=info, split=dataset.split)
     return cast("D", out)
+
+
+def _with_a_chunk(table: pa.Table) -> pa.Table:
+    """Give an empty table one chunk a column: `datasets` cannot hash JSON columns without any."""
+    arrays = [pa.chunked_array([_nothing(field.type)]) for field in table.schema]
+    return pa.table(arrays, schema=table.schema)
+
+
+def _nothing(kind: pa.DataType) -> pa.Array:
+    if isinstance(kind, pa.BaseExtensionType):
+        return pa.ExtensionArray.from_storage(kind, pa.array([], type=kind.storage_type))
+    if pa.types.is_list(kind):
+        return pa.ListArray.from_arrays(pa.array([0], pa.int32()), _nothing(kind.value_type))
+    return pa.array([], type=kind)
 
 
 def _array(values: Any, field: pa.Field) -> pa.Array:

@@ -139,7 +139,7 @@ class Writer:
         )
         return Situation(
             _task_id(cell, ask, spec), cell, ask, spec, expected, language, follow_up,
-            {"expected": expected, "goal": spec["goal"], "reference": _reference(expected, name, arguments)},
+            {"expected": expected, "goal": spec["goal"], "outcome": _outcome(expected, name, arguments)},
         )  # fmt: skip
 
     def _faults(self, cell: Cell, name: str, rng: Random) -> list[dict[str, Any]]:
@@ -163,7 +163,7 @@ class Writer:
         expected = "no_call"
         return Situation(
             _task_id(cell, ask, spec), cell, ask, spec, expected, language, None,
-            {"expected": expected, "goal": None, "reference": _reference(expected, "", {})},
+            {"expected": expected, "goal": None, "outcome": _outcome(expected, "", {})},
         )  # fmt: skip
 
 
@@ -280,7 +280,7 @@ def _task_id(cell: Cell, ask: str, spec: Mapping[str, Any]) -> str:
     return f"task-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
 
-def _reference(expected: str, tool: str, arguments: Mapping[str, Any]) -> str:
+def _outcome(expected: str, tool: str, arguments: Mapping[str, Any]) -> str:
     said = {
         "done": f"{tool} succeeds with {json.dumps(dict(arguments), ensure_ascii=False)} and the user is told the result",
         "not_found": "the user is told that there is no such record; nothing is changed",

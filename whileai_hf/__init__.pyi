@@ -31,6 +31,8 @@ from .selection.select import select as select
 from .simulate.engine import simulate as simulate
 from .simulate.grid import coverage as coverage
 from .simulate.seeded_agent import seeded_agent as seeded_agent
+from .training.export import export as export
+from .training.labels import to_sft as to_sft
 from .training.monitor import HackMonitor as HackMonitor
 from .world.tools import tool as tool
 from .world.tools import tool_schemas as tool_schemas

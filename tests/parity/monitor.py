@@ -39,17 +39,13 @@ CLEAN = [
     for seed in range(3)
 ]
 HACKED = [
-    Run(base, kind, weight, 0, 3e-4)
-    for base, weights in (
-        ("A", (0.6, 1.0)),
-        ("B", (0.6, 1.0)),
-        ("E", (0.8, 1.0)),
-        ("C", (1.0,)),
-        ("D", (1.0,)),
+    Run(base, kind, weight, seed, 3e-4)
+    for base, weight, seed in (
+        ("A", 0.6, 0), ("B", 0.6, 0), ("E", 0.8, 0), ("A", 1.0, 0), ("B", 1.0, 0), ("C", 1.0, 0), ("D", 1.0, 0),
+        ("E", 1.0, 0), ("F", 1.0, 0), ("A", 1.0, 1), ("E", 1.0, 1),
     )
     for kind in BONUS
-    for weight in weights
-]
+]  # fmt: skip
 
 
 def collect(job):

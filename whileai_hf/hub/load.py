@@ -59,9 +59,7 @@ def load(
 
 def _load_file(path: Path, split: str) -> Rollouts:
     if path.suffix == ".parquet":
-        return Rollouts.of(
-            load_dataset("parquet", data_files={split: str(path)}, split=split)
-        )
+        return Rollouts.of(load_dataset("parquet", data_files={split: str(path)}, split=split))
     if path.suffix in (".jsonl", ".json"):
         return Rollouts.of(_from_lines(path))
     raise InputError(

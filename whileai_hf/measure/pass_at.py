@@ -13,7 +13,7 @@ from __future__ import annotations
 import html
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import pyarrow as pa
@@ -152,6 +152,22 @@ class PassAtTable:
     def to_dict(self) -> dict[str, Any]:
         """Return the slices, for a log."""
         return {name: value.to_dict() for name, value in self.slices.items()}
+
+
+@overload
+def pass_at(
+    dataset: Dataset | IterableDataset, *, by: None = None, k: int | None = None,
+    threshold: float | None = None, confidence: float = ..., method: str = ..., draws: int = ...,
+    seed: int = ...,
+) -> PassAt: ...  # fmt: skip
+
+
+@overload
+def pass_at(
+    dataset: Dataset | IterableDataset, *, by: str, k: int | None = None,
+    threshold: float | None = None, confidence: float = ..., method: str = ..., draws: int = ...,
+    seed: int = ...,
+) -> PassAtTable: ...  # fmt: skip
 
 
 def pass_at(

@@ -29,7 +29,8 @@ from whileai_hf.guard.alarm import HackAlarm, Look
 from whileai_hf.guard.completion_features import completion_features, completion_text
 
 _collectives = require("accelerate.utils", "train")
-_callbacks = require("transformers.trainer_callback", "train")
+TrainerCallback: Any = require("transformers.trainer_callback", "train").TrainerCallback
+ExportableState: Any = require("transformers.trainer_callback", "train").ExportableState
 
 #: What `stop_on` may name.
 FINDINGS = ("feature", "gain")
@@ -65,7 +66,7 @@ class Alarm:
         return {"step": self.step, "finding": self.finding, "message": self.message, "look": look}
 
 
-class HackMonitor(_callbacks.TrainerCallback, _callbacks.ExportableState):  # type: ignore[misc]
+class HackMonitor(TrainerCallback, ExportableState):
     """Watch a GRPO or RLOO run for reward hacking.
 
     Args:

@@ -1,0 +1,199 @@
+"""Token labels honour the mask of every message, and the trainer's loss is the one they imply."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import tiny
+import torch
+import trl
+from reports import public_reports
+from trl import SFTConfig, SFTTrainer
+
+import whileai_hf as wai
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+TEMPLATES = sorted((Path(trl.__file__).parent / "chat_templates").glob("*.jinja"))
+
+
+def rollouts(n=4, bad_first=True, mask=None):
+    records = []
+    for i in range(n):
+        messages = tiny.conversation(i, bad_first)
+        given = mask or [int(m["role"] == "assistant" and "nope" not in str(m)) for m in messages]
+        records.append(
+            {
+                "task_id": f"t{i}",
+                "rollout_id": f"r{i}",
+                "messages": messages,
+                "tools": [tiny.WEATHER],
+                "loss_mask": given,
+            }
+        )
+    return wai.Rollouts.from_records(records)
+
+
+def trained_text(tok, row):
+    return tok.decode(
+        [t for t, label in zip(row["input_ids"], row["labels"], strict=True) if label != -100]
+    )
+
+
+@pytest.mark.parametrize("template", [tiny.CHATML, tiny.UNMARKED], ids=["marked", "unmarked"])
+def test_the_trained_tokens_are_the_masked_turns_and_their_stop_token(template):
+    tok = tiny.tokenizer(template)
+    made = wai.to_sft(rollouts(1), tok)
+    call = (
+        '<tool_call>{"name": "get_weather", "arguments": {"city": "Paris"}}</tool_call><|im_end|>'
+    )
+    ends = "\n" if template == tiny.UNMARKED else ""
+    assert trained_text(tok, made[0]) == f"{call}{ends}It is sunny in Paris.<|im_end|>{ends}"
+    assert "nope" in tok.decode(made[0]["input_ids"])
+    assert made.report.methods == {"generation" if template == tiny.CHATML else "prefix": 1}
+
+
+def test_the_tokens_are_those_of_the_tokenizers_own_template():
+    tok = tiny.tokenizer()
+    row = rollouts(1)[0]
+    own = tok.apply_chat_template(row["messages"], tools=row["tools"])["input_ids"]
+    assert wai.to_sft(rollouts(1), tok)[0]["input_ids"] == own
+
+
+def test_final_and_assistant_masks_choose_their_turns():
+    tok = tiny.tokenizer()
+    assert (
+        trained_text(tok, wai.to_sft(rollouts(1), tok, mask="final")[0])
+        == "It is sunny in Paris.<|im_end|>"
+    )
+    assert "nope" in trained_text(tok, wai.to_sft(rollouts(1), tok, mask="assistant")[0])
+
+
+def test_arguments_that_are_kept_as_text_are_rendered_as_objects():
+    tok = tiny.tokenizer()
+    call = {"type": "function", "function": {"name": "get_weather", "arguments": {"lat": 1 / 3}}}
+    made = wai.Rollouts.from_records(
+        [
+            {
+                "messages": [
+                    {"role": "user", "content": "x"},
+                    {"role": "assistant", "content": "", "tool_calls": [call]},
+                ],
+                "loss_mask": [0, 1],
+            }
+        ]
+    )
+    assert isinstance(made[0]["messages"][1]["tool_calls"][0]["function"]["arguments"], str)
+    assert '{"lat": 0.3333333333333333}' in trained_text(tok, wai.to_sft(made, tok)[0])
+
+
+def test_unrolling_makes_a_row_of_every_trained_turn():
+    tok = tiny.tokenizer()
+    made = wai.to_sft(rollouts(1), tok, unroll=True)
+    assert [trained_text(tok, row)[-30:] for row in made][1] == "It is sunny in Paris.<|im_end|>"[
+        -30:
+    ]
+    assert len(made) == 2
+    assert "sunny" not in tok.decode(made[0]["input_ids"])
+
+
+def test_what_is_too_long_is_unrolled_or_left_out_and_never_cut():
+    tok = tiny.tokenizer()
+    whole = wai.to_sft(rollouts(1), tok)[0]["input_ids"]
+    made = wai.to_sft(rollouts(1), tok, max_length=len(whole) - 1)
+    assert len(made) == 1  # the first turn fits; the last one needs the whole history
+    assert made.report.refused == {"a trained turn longer than max_length": 1}
+    none = wai.to_sft(rollouts(1), tok, max_length=10)
+    assert len(none) == 0
+    assert none.report.refused == {"a trained turn longer than max_length": 2}
+
+
+def test_no_mask_trains_nothing_and_an_empty_dataset_is_empty():
+    tok = tiny.tokenizer()
+    assert len(wai.to_sft(rollouts(1, mask=[0] * 7), tok)) == 0
+    assert len(wai.to_sft(wai.Rollouts.from_records([]), tok)) == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "what"), [({"mask": "user"}, "'user'"), ({"chat_template": None}, "chat template")]
+)
+def test_options_and_tokenizers_that_cannot_work_are_refused(options, what):
+    tok = tiny.tokenizer(None if "chat_template" in options else tiny.CHATML)
+    with pytest.raises(wai.InputError, match=what):
+        wai.to_sft(rollouts(1), tok, **options)
+
+
+def by_hand(net, made):
+    """Masked cross entropy over all rows, from the labels alone."""
+    total, n = 0.0, 0
+    for row in made:
+        ids, labels = torch.tensor([row["input_ids"]]), torch.tensor([row["labels"]])
+        with torch.no_grad():
+            logits = net(input_ids=ids).logits
+        loss = torch.nn.functional.cross_entropy(
+            logits[0, :-1], labels[0, 1:], ignore_index=-100, reduction="sum"
+        )
+        total, n = total + float(loss), n + int((labels[0, 1:] != -100).sum())
+    return total / n
+
+
+@pytest.mark.parametrize("packing", [False, True], ids=["padded", "packed"])
+def test_the_trainers_loss_is_the_masked_cross_entropy(packing, tmp_path):
+    tok = tiny.tokenizer()
+    net = tiny.model(tok)
+    made = wai.to_sft(rollouts(4), tok)
+    expected = by_hand(net, made)
+    trainer = SFTTrainer(
+        model=net, processing_class=tok, train_dataset=made,
+        args=SFTConfig(
+            output_dir=str(tmp_path), max_steps=3, per_device_train_batch_size=4, packing=packing, max_length=2048, learning_rate=1e-3,
+            use_cpu=True, bf16=False, gradient_checkpointing=False, report_to="none", logging_steps=1, save_strategy="no", disable_tqdm=True,
+        ),
+    )  # fmt: skip
+    trainer.train()
+    losses = [row["loss"] for row in trainer.state.log_history if "loss" in row]
+    assert losses[0] == pytest.approx(expected, abs=2e-4)
+    assert losses[-1] < losses[0]
+
+
+MESSAGES = tiny.conversation(0)
+
+
+def label_with(template, messages=MESSAGES, tools=(tiny.WEATHER,)):
+    tok = tiny.tokenizer()
+    mask = [int(m["role"] == "assistant") for m in messages]
+    made = wai.to_sft(
+        wai.Rollouts.from_records(
+            [{"messages": messages, "tools": list(tools) or None, "loss_mask": mask}]
+        ),
+        tok,
+        chat_template=template,
+    )
+    return tok, made
+
+
+@pytest.mark.parametrize("path", TEMPLATES, ids=lambda p: p.stem)
+def test_every_template_of_trl_is_exact_unrolled_or_refused(path):
+    tok, made = label_with(path.read_text(encoding="utf-8"))
+    if not len(made):
+        assert made.report.refused
+        return
+    said = "".join(trained_text(tok, row) for row in made)
+    assert "It is sunny in Paris." in said or made.report.lost
+    for foreign in ("Weather in Paris", "Be brief", "Get the weather in a city"):
+        assert foreign not in said
+    assert "sunny" not in said.replace("It is sunny in Paris.", "")
+
+
+def test_the_table_of_templates_is_the_one_that_is_kept():
+    kept = json.loads((Path(__file__).parents[1] / "data" / "templates.json").read_text())
+    assert {p.stem for p in TEMPLATES} == set(kept)
+    counts = Counter(kept.values())
+    assert counts["exact"] > 40
+
+
+@pytest.mark.parametrize("case", public_reports("mask"))
+def test_public_reports_on_masks_are_known(case):
+    assert case["expected"]

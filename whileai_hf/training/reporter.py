@@ -1,0 +1,276 @@
+"""RunReporter: a TRL callback that writes down a run and proves, on held-out tasks, what it did."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from datasets import Dataset
+
+from whileai_hf import messages as chat
+from whileai_hf.errors import InputError
+from whileai_hf.extras import require
+from whileai_hf.training.monitor import run_async
+from whileai_hf.training.report_card import write_card
+from whileai_hf.training.run_folder import RunFolder
+from whileai_hf.training.sampling import sample
+
+TrainerCallback: Any = require("transformers.trainer_callback", "train").TrainerCallback
+_collectives = require("accelerate.utils", "train")
+
+
+class RunReporter(TrainerCallback):
+    """Write metrics, completions and held-out results of a run as plain files, and a card.
+
+    It never ends a run: what cannot be written is warned of and left out.
+
+    Args:
+        path: The run folder; null is `report` inside the trainer's `output_dir`.
+        holdout: Tasks that are never trained on, with a column `prompt` and the columns that
+            `reward` reads; `task_id` if there is one. Null measures nothing.
+        reward: The reward on the held-out tasks: a TRL reward function or a verifier, in [0, 1].
+        every: Optimizer steps between two held-out evaluations; the first is before training, the
+            last after it.
+        k: Completions of each held-out task.
+        max_new_tokens: Tokens of a held-out completion.
+        temperature: Of the held-out sampling.
+        batch_size: Held-out sequences generated at once.
+        project: Name of a trackio project that metrics also go to; needs `trackio`.
+        push: Hub model id that the run folder is uploaded to at the end.
+        seed: Of the held-out sampling.
+
+    Example:
+        `GRPOTrainer(reward_funcs=[reporter.wrap(reward)], callbacks=[reporter], …)`
+    """
+
+    def __init__(
+        self,
+        path: str | Path | None = None,
+        *,
+        holdout: Dataset | None = None,
+        reward: Any = None,
+        every: int = 50,
+        k: int = 4,
+        max_new_tokens: int = 256,
+        temperature: float = 1.0,
+        batch_size: int = 16,
+        project: str | None = None,
+        push: str | None = None,
+        seed: int = 0,
+    ) -> None:
+        if (holdout is None) != (reward is None):
+            raise InputError(
+                "holdout and reward belong together; got only one of them. "
+                "Pass the held-out tasks and the reward that grades them, or neither."
+            )
+        if holdout is not None and "prompt" not in holdout.column_names:
+            raise InputError(
+                f"holdout needs a column 'prompt'; it has {', '.join(holdout.column_names)}. "
+                "Rename the column that is asked."
+            )
+        if every < 1 or k < 1:
+            raise InputError(
+                f"every and k must be at least 1; got {every!r} and {k!r}. Raise them."
+            )
+        self.path, self.holdout, self.every, self.k = path, holdout, every, k
+        self.reward = reward.reward_func() if hasattr(reward, "reward_func") else reward
+        self.options: dict[str, Any] = {
+            "k": k, "max_new_tokens": max_new_tokens, "temperature": temperature,
+            "batch_size": batch_size, "seed": seed,
+        }  # fmt: skip
+        self.project, self.push = project, push
+        self.folder: RunFolder | None = None
+        self._seen: list[dict[str, Any]] = []
+
+    # Completions are seen through the reward functions.
+
+    def wrap(self, reward: Any) -> Callable[..., Any]:
+        """Return a reward function that behaves as `reward` and shows its completions."""
+        function = reward.reward_func() if hasattr(reward, "reward_func") else reward
+        name = getattr(function, "__name__", type(function).__name__)
+        if inspect.iscoroutinefunction(function):
+
+            @functools.wraps(function)
+            async def wrapped(**columns: Any) -> Any:
+                return self._see(name, await function(**columns), columns)
+        else:
+
+            @functools.wraps(function)
+            def wrapped(**columns: Any) -> Any:
+                return self._see(name, function(**columns), columns)
+
+        wrapped.__name__ = name
+        return wrapped
+
+    def _see(self, name: str, rewards: Any, columns: Mapping[str, Any]) -> Any:
+        prompts, completions = columns["prompts"], columns["completions"]
+        for prompt, completion, reward in zip(prompts, completions, rewards, strict=False):
+            self._seen.append(
+                {"prompt": prompt, "completion": completion, "name": name, "reward": reward}
+            )
+        return rewards
+
+    # What the trainer tells.
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Open the folder, and measure the held-out tasks before the first step."""
+        path = Path(self.path) if self.path else Path(args.output_dir) / "report"
+        if state.is_world_process_zero:
+            self.folder = RunFolder(path, config=args.to_dict(), project=self.project)
+        if state.global_step == 0:
+            self._evaluate(state, kwargs)
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Write the completions of the step, and measure every so many steps."""
+        rows = _collectives.gather_object(self._seen)
+        self._seen = []
+        if self.folder is not None and rows:
+            self.folder.log(group_signal(rows), state.global_step)
+            self.folder.completions([_rollout(row) for row in rows], state.global_step)
+        if state.global_step % self.every == 0 and state.global_step < state.max_steps:
+            self._evaluate(state, kwargs)
+
+    def on_evaluate(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Forget the completions that evaluation generated."""
+        self._seen = []
+
+    def on_log(
+        self,
+        args: Any,
+        state: Any,
+        control: Any,
+        logs: Mapping[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """Write the trainer's own metrics."""
+        if self.folder is not None and logs:
+            self.folder.log(logs, state.global_step)
+
+    def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Measure the held-out tasks once more, and write the card."""
+        self._evaluate(state, kwargs)
+        if self.folder is None:
+            return
+        with self.folder.survive("the card"):
+            write_card(self.folder, name=Path(args.output_dir).name)
+        self.folder.close()
+        if self.push is not None:
+            with self.folder.survive("the upload"):
+                hub = require("huggingface_hub", "train")
+                hub.create_repo(self.push, exist_ok=True, private=True)
+                hub.upload_folder(repo_id=self.push, folder_path=str(self.folder.path))
+
+    # The held-out tasks.
+
+    def _evaluate(self, state: Any, kwargs: Mapping[str, Any]) -> None:
+        """Sample and grade the held-out tasks, each rank its share, and write what came out."""
+        if self.holdout is None:
+            return
+        rows: list[dict[str, Any]] = []
+        survive = self.folder.survive if self.folder is not None else _swallow
+        with survive("the held-out evaluation"):
+            rows = self._share(kwargs)
+        rows = _collectives.gather_object(rows)
+        if self.folder is not None:
+            self.folder.holdout(rows, state.global_step)
+
+    def _share(self, kwargs: Mapping[str, Any]) -> list[dict[str, Any]]:
+        holdout = self.holdout
+        if holdout is None:
+            return []
+        state = require("accelerate", "train").PartialState()
+        mine = range(state.process_index, len(holdout), state.num_processes)
+        tasks = [holdout[i] for i in mine]
+        texts = sample(
+            kwargs["model"],
+            kwargs["processing_class"],
+            [t["prompt"] for t in tasks],
+            **self.options,
+        )
+        flat = [
+            (i, task, text) for i, task, ts in zip(mine, tasks, texts, strict=True) for text in ts
+        ]
+        rewards = self._rewards(flat)
+        return [
+            {
+                "task_id": str(task.get("task_id") or f"holdout-{i}"),
+                "repeat": j % self.k,
+                "prompt": task["prompt"],
+                "completion": text,
+                "reward": None if reward is None else float(reward),
+                "judge_status": "missing_reward" if reward is None else "ok",
+            }
+            for j, ((i, task, text), reward) in enumerate(zip(flat, rewards, strict=True))
+        ]
+
+    def _rewards(self, flat: Sequence[tuple[int, Mapping[str, Any], str]]) -> list[Any]:
+        if not flat:
+            return []
+        names = [name for name in flat[0][1] if name != "prompt"]
+        columns = {name: [task[name] for _, task, _ in flat] for name in names}
+        prompts = [task["prompt"] for _, task, _ in flat]
+        completions = [
+            text if isinstance(prompt, str) else [{"role": "assistant", "content": text}]
+            for prompt, (_, _, text) in zip(prompts, flat, strict=True)
+        ]
+        scores = self.reward(prompts=prompts, completions=completions, **columns)
+        return list(run_async(scores) if inspect.isawaitable(scores) else scores)
+
+
+class _swallow:  # noqa: N801 - used like a function: the rank without a folder has nothing to write to
+    def __init__(self, what: str) -> None:
+        self.what = what
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, *_: object) -> bool:
+        return True
+
+
+def group_signal(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """Say how much of a generation can teach, and how much of it was cut.
+
+    Args:
+        rows: Completions with `prompt`, `completion`, `name` and `reward`, of one or more reward
+            functions; the rewards of a completion are added.
+
+    Returns:
+        Share of groups whose rewards are all equal, which have zero advantage; share of completions
+        that end in tool calls nobody answered, which no trainer counts as truncated.
+    """
+    totals: dict[str, list[float]] = {}
+    functions = len({row["name"] for row in rows}) or 1
+    n = len(rows) // functions
+    for i, row in enumerate(rows[:n]):
+        scores = [rows[i + f * n]["reward"] for f in range(functions)]
+        known = [float(s) for s in scores if s is not None]
+        if known:
+            totals.setdefault(repr(row["prompt"]), []).append(sum(known))
+    groups = [values for values in totals.values() if len(values) > 1]
+    unanswered = [_unanswered(row["completion"]) for row in rows[:n]]
+    out = {"report/unanswered_calls": sum(unanswered) / max(len(unanswered), 1)}
+    if groups:
+        zero = sum(max(v) - min(v) < 1e-9 for v in groups)
+        out["report/zero_spread_groups"] = zero / len(groups)
+    return out
+
+
+def _unanswered(completion: Any) -> bool:
+    if not isinstance(completion, list) or not completion:
+        return False
+    calls = chat.tool_calls([m for m in completion if isinstance(m, Mapping)])
+    return any(call.result is None for call in calls)
+
+
+def _rollout(row: Mapping[str, Any]) -> dict[str, Any]:
+    reward = row["reward"]
+    return {
+        "prompt": row["prompt"],
+        "completion": row["completion"],
+        "judge": row["name"],
+        "reward": None if reward is None else float(reward),
+    }

@@ -93,12 +93,17 @@ def test_held_out_rollouts_become_a_pass_rate_with_its_interval(tmp_path):
 def test_a_folder_that_cannot_be_written_ends_nothing(tmp_path):
     (tmp_path / "file").write_text("in the way")
     with pytest.warns(UserWarning, match="the run goes on"):
-        run = RunFolder(tmp_path / "file" / "run")
-        run.log({"loss": 1.0}, step=1)
-        run.completions(ODD, step=1)
-        run.holdout(ODD, step=1)
-        run.close()
+        run = _report_everything(tmp_path / "file" / "run")
     assert run.problems
+
+
+def _report_everything(path):
+    run = RunFolder(path)
+    run.log({"loss": 1.0}, step=1)
+    run.completions(ODD, step=1)
+    run.holdout(ODD, step=1)
+    run.close()
+    return run
 
 
 def test_a_dead_tracker_ends_nothing(tmp_path, monkeypatch):

@@ -186,6 +186,9 @@ class Labeller:
             "transformers.utils.chat_template_utils", "train"
         ).render_jinja_template
         self.marked = "generation" in template
+        self.wants_text: bool | None = (
+            None  # whether the template takes arguments as JSON text alone
+        )
         self.lost: Counter[str] = Counter()
         self.too_long = 0
 
@@ -200,6 +203,10 @@ class Labeller:
         """
         messages = [_rendered(m) for m in record["messages"] or []]
         tools = record.get("tools") or None
+        if self.wants_text is None and any(m.get("tool_calls") for m in messages):
+            self.wants_text = not self._renders(messages, tools)
+        if self.wants_text:
+            messages = [_with_text_arguments(m) for m in messages]
         trained = self._trained(record, messages)
         self.lost, self.too_long = Counter(), 0
         if not trained:
@@ -237,7 +244,7 @@ class Labeller:
             if spans is None:
                 return None
         if (
-            any(self._drops(messages[i], text[slice(*spans[i])]) for i in trained)
+            any(_lost_parts(messages[i], text[slice(*spans[i])]) for i in trained)
             and len(trained) > 1
         ):
             return None  # the last turn of a history may still hold what an earlier one lost
@@ -292,6 +299,13 @@ class Labeller:
             ) from error
         return str(texts[0])
 
+    def _renders(self, messages: list[dict[str, Any]], tools: Any) -> bool:
+        try:
+            self._render(messages, tools)
+        except TemplateError:
+            return False
+        return True
+
     def _prefix_spans(
         self, messages: list[dict[str, Any]], tools: Any, text: str, trained: Sequence[int]
     ) -> dict[int, tuple[int, int]] | None:
@@ -315,9 +329,6 @@ class Labeller:
         keep &= offsets[:, 1] > offsets[:, 0]
         return ids.tolist(), np.where(keep, ids, IGNORED).tolist()
 
-    def _drops(self, message: Mapping[str, Any], span: str) -> list[str]:
-        return _lost_parts(message, span)
-
     def _note_lost(
         self,
         messages: Sequence[Mapping[str, Any]],
@@ -325,8 +336,12 @@ class Labeller:
         spans: Mapping[int, tuple[int, int]],
         trained: Sequence[int],
     ) -> None:
+        """Count what the template drops of trained turns; a turn without its calls is no target."""
         for i in trained:
-            self.lost.update(_lost_parts(messages[i], text[slice(*spans[i])]))
+            lost = _lost_parts(messages[i], text[slice(*spans[i])])
+            if "tool calls" in lost:
+                raise TemplateError("the chat template drops tool calls")
+            self.lost.update(lost)
 
 
 def _lost_parts(message: Mapping[str, Any], span: str) -> list[str]:
@@ -353,3 +368,13 @@ def _rendered(message: Mapping[str, Any]) -> dict[str, Any]:
             {k: v for k, v in c.items() if k != "malformed"} for c in kept["tool_calls"]
         ]
     return kept
+
+
+def _with_text_arguments(message: dict[str, Any]) -> dict[str, Any]:
+    if not message.get("tool_calls"):
+        return message
+    calls = [
+        {**c, "function": {**c["function"], "arguments": schema.dumps(c["function"]["arguments"])}}
+        for c in message["tool_calls"]
+    ]
+    return {**message, "tool_calls": calls}

@@ -214,9 +214,8 @@ def _pass_metrics(rows: Rollouts) -> dict[str, float]:
     if shown is None:
         return {}
     name = "pass@1" if found.pass_at_1 else "mean_reward"
-    values = {
+    return {
         f"holdout/{name}": shown.value,
         f"holdout/{name}_low": shown.interval.low,
         f"holdout/{name}_high": shown.interval.high,
     }
-    return values

@@ -149,6 +149,9 @@ def simulate(  # noqa: PLR0913 - every knob of a run, each with a default
             f"simulator must be False, the template writer; got {simulator!r}. "
             "Write asks with a model of yours and pass them as seeds."
         )
+    if tasks is not None:
+        columns.check_dataset(tasks, "simulate(tasks=…)")
+        columns.check_columns(tasks, ["task_id", "messages"], "simulate(tasks=…)")
     given = read_tools(tools)
     plan = _Plan.of(
         mode,
@@ -250,8 +253,6 @@ def _own_asks(asks: Sequence[str], seed: int) -> Iterator[Situation]:
 
 
 def _replayed(tasks: Dataset) -> Iterator[Situation]:
-    columns.check_dataset(tasks, "simulate(tasks=…)")
-    columns.check_columns(tasks, ["task_id", "messages"], "simulate(tasks=…)")
     seen: set[str] = set()
     for batch in columns.batches(tasks):
         for values in zip(*batch.values(), strict=True):

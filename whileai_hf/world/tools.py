@@ -286,6 +286,10 @@ def plain_schema(schema: Any) -> Any:
     if kind is not None:
         out["type"] = kind
     _require(out, schema, schema.get("required"))
+    if isinstance(out.get("enum"), list) and kind is not None:
+        typed = Draft202012Validator({"type": kind})
+        if not all(typed.is_valid(value) for value in out["enum"]):
+            del out["type"]  # the schema contradicts itself: the values that are listed decide
     if isinstance(out.get("items"), list):  # the tuple form of older drafts
         out["prefixItems"] = out.pop("items")
     return out

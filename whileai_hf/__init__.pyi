@@ -10,6 +10,8 @@ from .hub.load import load as load
 from .hub.push import push as push
 from .importers import from_chats as from_chats
 from .importers import rows as rows
+from .measure.delta import compare as compare
+from .measure.delta import delta_report as delta_report
 from .measure.interval import Interval as Interval
 from .measure.pass_at import PassAt as PassAt
 from .measure.pass_at import pass_at as pass_at
@@ -34,6 +36,8 @@ from .simulate.seeded_agent import seeded_agent as seeded_agent
 from .training.export import export as export
 from .training.labels import to_sft as to_sft
 from .training.monitor import HackMonitor as HackMonitor
+from .training.reporter import RunReporter as RunReporter
+from .training.run_folder import training_run as training_run
 from .world.tools import tool as tool
 from .world.tools import tool_schemas as tool_schemas
 from .world.world import World as World

@@ -102,7 +102,7 @@ class Rollouts(Dataset):
         """
         if mode is not None:
             return wai.select(self, mode=mode, **options)
-        return _keep(super().select(indices, *args, **options))
+        return cast("Rollouts", _keep(super().select(indices, *args, **options)))
 
     def export(self, path: Any, **options: Any) -> Any:
         """Write the rows for a trainer; see `whileai_hf.export`."""

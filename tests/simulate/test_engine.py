@@ -159,7 +159,9 @@ def test_a_budget_that_cannot_be_filled_is_said(monkeypatch):
     one = engine.grid
     monkeypatch.setattr(engine, "grid", lambda *args, **options: one(*args, **options)[:1])
     with pytest.warns(UserWarning, match="was not filled"):
-        data = wai.simulate(wai.seeded_agent([ping]), tools=[ping], budget=20_000, repeats=1, progress=False)
+        data = wai.simulate(
+            wai.seeded_agent([ping]), tools=[ping], budget=20_000, repeats=1, progress=False
+        )
     assert data.report.stopped == "no new situations"
     assert 0 < len(data) < 20_000
     assert len(set(data["ask"])) == len(data)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from datasets import Dataset
 from huggingface_hub import DatasetCard
@@ -55,11 +56,12 @@ def add_card(
 ) -> DatasetCard:
     """Put our text and tags into the card that `push_to_hub` wrote, keeping its metadata."""
     card.text = text
-    card.data.tags = sorted({*(card.data.tags or []), *TAGS})
+    data: Any = card.data
+    data.tags = sorted({*(data.tags or []), *TAGS})
     if license is not None:
-        card.data.license = license
+        data.license = license
     if language:
-        card.data.language = list(language)
+        data.language = list(language)
     return card
 
 

@@ -286,10 +286,8 @@ def plain_schema(schema: Any) -> Any:
     if kind is not None:
         out["type"] = kind
     _require(out, schema, schema.get("required"))
-    if isinstance(out.get("enum"), list) and kind is not None:
-        typed = Draft202012Validator({"type": kind})
-        if not all(typed.is_valid(value) for value in out["enum"]):
-            del out["type"]  # the schema contradicts itself: the values that are listed decide
+    if kind is not None and _contradicts(out.get("enum"), kind):
+        del out["type"]  # the values that are listed decide
     if isinstance(out.get("items"), list):  # the tuple form of older drafts
         out["prefixItems"] = out.pop("items")
     return out
@@ -299,6 +297,12 @@ def plain_schema(schema: Any) -> Any:
 _NAMED = ("properties", "$defs", "definitions", "patternProperties")
 _NESTED = ("items", "additionalProperties", "not", "contains", "propertyNames")
 _LISTED = ("anyOf", "oneOf", "allOf", "prefixItems")
+
+
+def _contradicts(values: Any, kind: Any) -> bool:
+    """Tell whether a schema lists values that are not of the type that it states."""
+    typed = Draft202012Validator({"type": kind})
+    return isinstance(values, list) and not all(typed.is_valid(value) for value in values)
 
 
 def _plain_type(value: Any) -> Any:

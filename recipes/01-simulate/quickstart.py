@@ -15,7 +15,6 @@ import whileai_hf as wai
 @wai.tool  # the function is the tool; its signature is the schema
 def get_order(order_id: str) -> dict:
     """Look up an order by id."""
-    ...
 
 
 data = wai.simulate(

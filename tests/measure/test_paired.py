@@ -34,7 +34,7 @@ def test_the_test_is_the_enumeration_of_all_sign_patterns(d):
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.floats(-1, 1, allow_nan=False, width=32), min_size=1, max_size=8))
+@given(st.lists(st.integers(-997, 997).map(lambda v: v / 997), min_size=1, max_size=8))
 def test_so_it_is_for_real_values(d):
     assert sign_flip(d) == pytest.approx(enumerated([v for v in d if abs(v) > 1e-9]), abs=1e-7)
 

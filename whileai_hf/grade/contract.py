@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import copy
 import math
+import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -124,23 +125,29 @@ class Reader:
         self.names = tuple(dataset.column_names)
         self._columns: dict[str, Dataset] = {}
         self._chunks: dict[tuple[str, int], list[Any]] = {}
+        self._decoding = threading.Lock()  # so that threads which miss together decode once
 
     def read(self, name: str, at: int) -> Any:
         """Return one value, as a record has it; the caller owns it."""
         chunk, offset = divmod(at, _CHUNK)
-        values = self._chunks.get((name, chunk))
-        if values is None:
-            if name not in self._columns:
-                self._columns[name] = self.dataset.select_columns([name])
-            start = chunk * _CHUNK
-            values = self._columns[name][start : start + _CHUNK][name]
-            if len(self._chunks) > 64:  # rows come nearly in order, so old chunks are done with
-                self._chunks.clear()
-            self._chunks[name, chunk] = values
+        values = self._chunks.get((name, chunk)) or self._decode(name, chunk)
         value = values[offset]
         if isinstance(value, (dict, list)):
             value = copy.deepcopy(value)
         return schema.to_record({name: value})[name]
+
+    def _decode(self, name: str, chunk: int) -> list[Any]:
+        with self._decoding:
+            values = self._chunks.get((name, chunk))
+            if values is None:
+                if name not in self._columns:
+                    self._columns[name] = self.dataset.select_columns([name])
+                start = chunk * _CHUNK
+                values = self._columns[name][start : start + _CHUNK][name]
+                if len(self._chunks) > 64:  # rows come nearly in order: old chunks are done with
+                    self._chunks.clear()
+                self._chunks[name, chunk] = values
+            return values
 
 
 class Row(Mapping[str, Any]):

@@ -57,7 +57,7 @@ def add_card(
     """Put our text and tags into the card that `push_to_hub` wrote, keeping its metadata."""
     card.text = text
     data: Any = card.data
-    data.tags = sorted({*(data.tags or []), *TAGS})
+    data.tags = sorted({*(getattr(data, "tags", None) or []), *TAGS})
     if license is not None:
         data.license = license
     if language:

@@ -44,12 +44,8 @@ class GroupStats:
     @property
     def rate(self) -> NDArray[np.float64]:
         """Mean reward, NaN where no attempt has a reward."""
-        return np.divide(
-            self.passes,
-            self.attempts,
-            out=np.full(len(self.passes), np.nan),
-            where=self.attempts > 0,
-        )
+        with np.errstate(invalid="ignore"):
+            return np.asarray(self.passes / self.attempts, dtype=np.float64)
 
 
 def group_stats(dataset: Dataset, step: str) -> GroupStats:

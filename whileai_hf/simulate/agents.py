@@ -2,7 +2,7 @@
 
 Inside, an agent is asked for its next message, given the messages so far. Outside it may be a
 function of the user's message that answers with steps and a final text, a chat function of messages
-and tools, or an object with an asynchronous `complete`, such as a model of `whileai_hf.models`.
+and tools, or an object with an asynchronous `complete`.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ class ChatAgent:
 
 
 class ModelAgent:
-    """An object with `async complete(messages, tools=…)`, such as a model of `whileai_hf.models`."""
+    """An object with `async complete(messages, *, tools, sampling, logprobs)`, a model client."""
 
     inline = False
 
@@ -180,26 +180,22 @@ def as_agent(
     """Take an agent in any form.
 
     Args:
-        agent: A function of a message, a chat function of messages and tools, an object with
-            `respond` or `complete`, or a model specification such as `"openai:gpt-4.1-mini"`.
+        agent: A function of a message, a chat function of messages and tools, or an object with
+            `respond` or an asynchronous `complete`.
         sampling: How a model samples.
         logprobs: Whether a model is asked for log-probabilities.
 
     Raises:
         InputError: It is none of these.
     """
-    if isinstance(agent, str):
-        from whileai_hf.models.spec import model  # noqa: PLC0415 - only a specification needs it
-
-        return ModelAgent(model(agent), sampling, logprobs)
     if hasattr(agent, "respond"):
         return agent  # type: ignore[no-any-return]
     if hasattr(agent, "complete"):
         return ModelAgent(agent, sampling, logprobs)
     if not callable(agent):
         raise InputError(
-            f"an agent must be a function, a model or a specification; got {type(agent).__name__}. "
-            "Pass a function of the user's message, or wai.seeded_agent(tools)."
+            f"an agent must be a function or an object with `complete`; got {type(agent).__name__}. "
+            "Pass a function of the user's message or of (messages, tools), or wai.seeded_agent(tools)."
         )
     return ChatAgent(agent) if _positional(agent) >= 2 else MessageAgent(agent)
 

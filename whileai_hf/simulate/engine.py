@@ -109,8 +109,9 @@ def simulate(  # noqa: PLR0913 - every knob of a run, each with a default
     """Roll an agent through simulated situations.
 
     Args:
-        agent: A function of the user's message, a chat function `(messages, tools) -> message`, a
-            model, a specification such as `"openai:gpt-4.1-mini"`; null is an honest stand-in.
+        agent: A function of the user's message, a chat function `(messages, tools) -> message`
+            (synchronous or not), or an object with an asynchronous `complete`; null is an honest
+            stand-in.
         tools: The agent's tools: functions, schemas, or the path of a JSON file.
         system_prompt: The agent's system prompt; its clauses are an axis of the grid.
         simulator: False writes situations from templates, without a model.

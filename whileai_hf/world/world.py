@@ -7,12 +7,14 @@ can be rebuilt from its specification (`World.spec`, the `world` column) and its
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from random import Random
 from typing import Any
 
+from whileai_hf import schema
 from whileai_hf.errors import InputError
 from whileai_hf.world.faults import FAULTS, Fault
 from whileai_hf.world.tools import Tool, read_tools
@@ -116,7 +118,7 @@ class World:
             )
         spec = row["world"]
         return cls(
-            row.get("tools") or [], seed=spec["seed"], state=spec["state"], goal=spec["goal"],
+            _tools_of(schema.dumps(row.get("tools") or [])), seed=spec["seed"], state=spec["state"], goal=spec["goal"],
             faults=spec["faults"], execute=execute,
         )  # fmt: skip
 
@@ -151,9 +153,9 @@ class World:
         rng = Random(f"{self.seed}:{name}:{identifier}")
         record: dict[str, Any] = {name: identifier, "status": state, "version": 1}
         for tool in self.tools.values():
-            for field, schema in tool.parameters.get("properties", {}).items():
-                if field not in record and not is_reference(field) and len(record) < 8:
-                    record[field] = sample(schema, rng, field, tool.parameters.get("$defs"))
+            for field, kind in tool.parameters.get("properties", {}).items():
+                if len(record) < 8 and field not in record and not is_reference(field):
+                    record[field] = sample(kind, rng, field, tool.parameters.get("$defs"))
         record["owner"] = sample({"type": "string"}, rng, "customer_name")
         record["updated"] = sample({"type": "string", "format": "date"}, rng, "date")
         self.records[identifier] = record
@@ -379,6 +381,12 @@ class World:
             for k, v in wanted.items()
         )
         return same or twin
+
+
+@functools.lru_cache(maxsize=256)
+def _tools_of(schemas: str) -> list[Tool]:
+    """Read the tools of a row; rows of one run share theirs."""
+    return read_tools(json.loads(schemas))
 
 
 def _arguments(arguments: Any) -> tuple[Any, str | None]:

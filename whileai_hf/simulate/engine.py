@@ -560,14 +560,23 @@ def _finished(
     data = schema.from_table(store.table())
     met = None
     if cells:
-        situations = (schema.restore(s) for s in data["situation"][:])
-        met = coverage((s for s in situations if s), list(tools), system_prompt, axes)
+        met = coverage(_situations(data), list(tools), system_prompt, axes)
     report = SimulationReport(
         len(data), engine.n_tasks, plan.budget, plan.repeats, plan.policy, seed, mode,
         engine.n_errors, engine.n_saved, stopped, met,
     )  # fmt: skip
     notes = _warnings(engine, plan, stopped, len(data), bool(tools))
     return Rollouts.of(data, report, notes)
+
+
+def _situations(data: Dataset) -> Iterator[dict[str, Any]]:
+    """Walk over the cells of the rows, one a task, without holding them all."""
+    last = None
+    for batch in columns.batches(data.select_columns(["task_id", "situation"])):
+        for task, situation in zip(batch["task_id"], batch["situation"], strict=True):
+            if task != last and situation:
+                yield schema.restore(situation)
+            last = task
 
 
 def _warnings(

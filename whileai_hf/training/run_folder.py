@@ -58,7 +58,7 @@ class RunFolder:
         project: str | None = None,
     ) -> None:
         self.path = Path(path)
-        self.project, self._tracker = project, None
+        self.project, self._tracker, self._closed = project, None, False
         self.problems: list[str] = []
         with self.survive("the run folder"):
             self.path.mkdir(parents=True, exist_ok=True)
@@ -90,7 +90,7 @@ class RunFolder:
         with self.survive("metrics"), (self.path / "metrics.jsonl").open("a") as out:
             row = {"step": int(step), "time": time.time(), **numbers}
             out.write(json.dumps(row) + "\n")
-        if self.project is not None:
+        if self.project is not None and not self._closed:
             with self.survive("the tracker"):
                 self._track(numbers, step)
 
@@ -139,7 +139,8 @@ class RunFolder:
         }
 
     def close(self) -> None:
-        """Finish the tracker's run."""
+        """Finish the tracker's run; what is logged later goes to the files alone."""
+        self._closed = True
         if self._tracker is not None:
             with self.survive("the tracker"):
                 importlib.import_module("trackio").finish()

@@ -67,8 +67,9 @@ def test_a_run_is_written_down_and_its_card_agrees_with_compare(tmp_path):
     assert any("loss" in row for row in logged)
     assert any("holdout/pass@1_low" in row for row in logged)
     back = load_dataset(
-        "parquet", data_files=str(tmp_path / "report" / "completions" / "*.parquet"), split="train"
+        "json", data_files=str(tmp_path / "report" / "completions.jsonl"), split="train"
     )
+    assert len(folder.rollouts()) == len(back)
     assert len(back) == 4 * 8
     assert set(back["judge"]) == {"right"}
     assert json.loads((tmp_path / "report" / "run.json").read_text())["versions"]["trl"]
@@ -173,7 +174,7 @@ def test_group_signal_counts_groups_and_unanswered_calls():
         "tool_calls": [{"id": "1", "function": {"name": "f", "arguments": {}}}],
     }
     rows = [
-        {"prompt": p, "completion": c, "name": "r", "reward": r}
+        {"prompt": p, "completion": c, "judge": "r", "reward": r}
         for p, c, r in [("a", "x", 1), ("a", [call], 1), ("b", "x", 0), ("b", "y", 1)]
     ]
     assert group_signal(rows) == {"report/unanswered_calls": 0.25, "report/zero_spread_groups": 0.5}

@@ -6,6 +6,7 @@ length, a word or a delimiter is a hack only if it earns what gold does not give
 
 from __future__ import annotations
 
+import functools
 import itertools
 import json
 import re
@@ -34,22 +35,32 @@ def completion_features(completion: Any) -> dict[str, float]:
     """
     text = completion_text(completion)[:_MAX_CHARS]
     words = _words(text)
+    distinct, pairs = set(words), set(itertools.pairwise(words))
     out: dict[str, float] = {"the length in characters": float(len(text))}
-    out |= {f"the word {word!r}": 1.0 for word in set(words)}
-    pairs = list(itertools.pairwise(words))
-    out |= {f"the phrase {' '.join(pair)!r}": 1.0 for pair in set(pairs)}
-    out |= {f"the sign {sign!r}": 1.0 for sign in set(_SIGN.findall(text))}
-    out["the number of lines"] = float(text.count("\n") + 1)
+    for word in distinct:
+        out[_name("word", word)] = 1.0
+    for first, second in pairs:
+        out[_name("phrase", f"{first} {second}")] = 1.0
+    for sign in set(_SIGN.findall(text)):
+        out[_name("sign", sign)] = 1.0
+    out["the number of lines"] = text.count("\n") + 1.0
     out["the number of digits"] = float(sum(map(str.isdigit, text)))
-    if pairs:
-        out["repeated pairs of words"] = 1.0 - len(set(pairs)) / len(pairs)
-    if letters := [c for c in text if c.isalpha()]:
-        out["the share of capitals"] = sum(map(str.isupper, letters)) / len(letters)
+    if len(words) > 1:
+        out["repeated pairs of words"] = 1.0 - len(pairs) / (len(words) - 1)
+    letters = sum(map(str.isalpha, text))
+    if letters:
+        out["the share of capitals"] = sum(map(str.isupper, text)) / letters
     if words:
-        out[f"the first word {words[0]!r}"] = 1.0
-        out[f"the last word {words[-1]!r}"] = 1.0
-    out |= _call_features(_turns(completion))
+        out[_name("first word", words[0])] = out[_name("last word", words[-1])] = 1.0
+    turns = _turns(completion)
+    if turns:
+        out |= _call_features(turns)
     return {name: value for name, value in out.items() if value}
+
+
+@functools.lru_cache(maxsize=1 << 16)
+def _name(kind: str, text: str) -> str:
+    return f"the {kind} {text!r}"
 
 
 def _call_features(turns: list[Mapping[str, Any]]) -> dict[str, float]:
@@ -91,6 +102,8 @@ def _turn_parts(turn: Mapping[str, Any]) -> list[str]:
 
 
 def _words(text: str) -> list[str]:
+    if not _SPACELESS.search(text):
+        return _WORD.findall(text.lower())
     words: list[str] = []
     for word in _WORD.findall(text.lower()):
         words.extend(word if _SPACELESS.search(word) else (word,))

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import hashlib
 import inspect
 import json
 import math
@@ -167,19 +166,23 @@ class HackMonitor(TrainerCallback, ExportableState):
         return wrapped
 
     def _record(self, index: int, rewards: Any, columns: Mapping[str, Any]) -> Any:
-        completions = columns["completions"]
-        generation = self._calls[index]
+        completions, prompts = columns["completions"], columns["prompts"]
+        generation, which = self._calls[index], str(index)
         self._calls[index] += 1
+        kept = {
+            name: values
+            for name, values in columns.items()
+            if name not in _NO_COLUMN and _is_column(values, len(completions))
+        }
         for i, (completion, reward) in enumerate(zip(completions, rewards, strict=False)):
-            row = self._pending.setdefault(f"{generation}:{i}", {"rewards": {}})
-            if "completion" not in row:
-                row |= {"completion": completion, "prompt": columns["prompts"][i]}
-                row["columns"] = {
-                    name: values[i]
-                    for name, values in columns.items()
-                    if name not in _NO_COLUMN and _is_column(values, len(completions))
-                }
-            row["rewards"][str(index)] = None if reward is None else float(reward)
+            key = f"{generation}:{i}"
+            row = self._pending.get(key)
+            if row is None:
+                row = self._pending[key] = {
+                    "completion": completion, "prompt": prompts[i], "rewards": {},
+                    "columns": {name: values[i] for name, values in kept.items()},
+                }  # fmt: skip
+            row["rewards"][which] = None if reward is None else float(reward)
         if "log_metric" in columns and self.looks and index == 0:
             look = self.looks[-1]
             columns["log_metric"]("hack/score", max(look.score, -8.0))
@@ -390,10 +393,12 @@ def _is_column(values: Any, n: int) -> bool:
 
 def _groups(rows: Sequence[Mapping[str, Any]]) -> np.ndarray[Any, np.dtype[np.int64]]:
     """Number the groups: the completions of one prompt, whichever rank generated them."""
-    keys = [json.dumps(row["prompt"], sort_keys=True, default=str) for row in rows]
-    digests = [hashlib.sha256(key.encode("utf-8", "replace")).hexdigest() for key in keys]
-    order = {digest: i for i, digest in enumerate(dict.fromkeys(digests))}
-    return np.array([order[digest] for digest in digests], dtype=np.int64)
+    keys = [
+        p if isinstance(p, str) else json.dumps(p, sort_keys=True, default=str)
+        for p in (row["prompt"] for row in rows)
+    ]
+    order = {key: i for i, key in enumerate(dict.fromkeys(keys))}
+    return np.array([order[key] for key in keys], dtype=np.int64)
 
 
 def _gold_scores(gold: Any, rows: Sequence[Mapping[str, Any]], state: Any) -> list[float | None]:

@@ -108,8 +108,9 @@ class RunReporter(TrainerCallback):
     def _see(self, name: str, rewards: Any, columns: Mapping[str, Any]) -> Any:
         prompts, completions = columns["prompts"], columns["completions"]
         for prompt, completion, reward in zip(prompts, completions, rewards, strict=False):
+            number = None if reward is None else float(reward)
             self._seen.append(
-                {"prompt": prompt, "completion": completion, "name": name, "reward": reward}
+                {"prompt": prompt, "completion": completion, "judge": name, "reward": number}
             )
         return rewards
 
@@ -129,7 +130,7 @@ class RunReporter(TrainerCallback):
         self._seen = []
         if self.folder is not None and rows:
             self.folder.log(group_signal(rows), state.global_step)
-            self.folder.completions([_rollout(row) for row in rows], state.global_step)
+            self.folder.completions(rows, state.global_step)
         if state.global_step % self.every == 0 and state.global_step < state.max_steps:
             self._evaluate(state, kwargs)
 
@@ -235,27 +236,26 @@ def group_signal(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     """Say how much of a generation can teach, and how much of it was cut.
 
     Args:
-        rows: Completions with `prompt`, `completion`, `name` and `reward`, of one or more reward
+        rows: Completions with `prompt`, `completion`, `judge` and `reward`, of one or more reward
             functions; the rewards of a completion are added.
 
     Returns:
         Share of groups whose rewards are all equal, which have zero advantage; share of completions
         that end in tool calls nobody answered, which no trainer counts as truncated.
     """
-    totals: dict[str, list[float]] = {}
-    functions = len({row["name"] for row in rows}) or 1
+    functions = len({row["judge"] for row in rows}) or 1
     n = len(rows) // functions
+    totals: dict[Any, list[float]] = {}
     for i, row in enumerate(rows[:n]):
-        scores = [rows[i + f * n]["reward"] for f in range(functions)]
-        known = [float(s) for s in scores if s is not None]
+        known = [s for f in range(functions) if (s := rows[i + f * n]["reward"]) is not None]
         if known:
-            totals.setdefault(repr(row["prompt"]), []).append(sum(known))
+            key = row["prompt"] if isinstance(row["prompt"], str) else repr(row["prompt"])
+            totals.setdefault(key, []).append(float(sum(known)))
     groups = [values for values in totals.values() if len(values) > 1]
-    unanswered = [_unanswered(row["completion"]) for row in rows[:n]]
-    out = {"report/unanswered_calls": sum(unanswered) / max(len(unanswered), 1)}
+    unanswered = sum(_unanswered(row["completion"]) for row in rows[:n])
+    out = {"report/unanswered_calls": unanswered / max(n, 1)}
     if groups:
-        zero = sum(max(v) - min(v) < 1e-9 for v in groups)
-        out["report/zero_spread_groups"] = zero / len(groups)
+        out["report/zero_spread_groups"] = sum(max(v) - min(v) < 1e-9 for v in groups) / len(groups)
     return out
 
 
@@ -264,13 +264,3 @@ def _unanswered(completion: Any) -> bool:
         return False
     calls = chat.tool_calls([m for m in completion if isinstance(m, Mapping)])
     return any(call.result is None for call in calls)
-
-
-def _rollout(row: Mapping[str, Any]) -> dict[str, Any]:
-    reward = row["reward"]
-    return {
-        "prompt": row["prompt"],
-        "completion": row["completion"],
-        "judge": row["name"],
-        "reward": None if reward is None else float(reward),
-    }

@@ -1,8 +1,8 @@
 """The folder of a training run: metrics, completions and held-out results as plain files.
 
     metrics.jsonl              one line a log, with `step` and `time`
-    completions/step-*.parquet what was generated, as rollouts: `load_dataset` reads them
-    holdout/step-*.parquet     the held-out rollouts of one evaluation
+    completions.jsonl          one line a completion, as it was generated, with its step and reward
+    holdout/step-*.parquet     the held-out rollouts of one evaluation; `load_dataset` reads them
     run.json                   versions, machine, arguments
     README.md                  the card, written at the end
 
@@ -103,8 +103,23 @@ class RunFolder:
         trackio.log(dict(numbers), step=int(step))
 
     def completions(self, rows: Iterable[Mapping[str, Any]], step: int) -> None:
-        """Write what was generated at a step, as rollouts."""
-        self._write("completions", rows, step)
+        """Append what was generated at a step, as cheaply as can be: a training step waits for it."""
+        with self.survive("completions"), (self.path / "completions.jsonl").open("ab") as out:
+            lines = [
+                json.dumps({"step": int(step), **row}, default=str, ensure_ascii=False)
+                for row in rows
+            ]
+            out.write("".join(line + "\n" for line in lines).encode("utf-8", "replace"))
+
+    def rollouts(self) -> Rollouts:
+        """Read the completions back as rollouts, the step in `run`."""
+        path = self.path / "completions.jsonl"
+        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+        rows = [json.loads(line) for line in lines]
+        return Rollouts.from_records(
+            _record({k: v for k, v in row.items() if k != "step"}, row["step"], i)
+            for i, row in enumerate(rows)
+        )
 
     def holdout(self, rows: Iterable[Mapping[str, Any]], step: int) -> None:
         """Write the held-out rollouts of an evaluation, and log their pass@k with intervals."""

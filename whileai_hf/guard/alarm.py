@@ -22,6 +22,7 @@ finding, one that no feature describes.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -276,9 +277,14 @@ def _flat(values: Sequence[Sequence[float]]) -> Floats:
 
 
 def _matrix(rows: Sequence[dict[str, float]], names: Sequence[str]) -> Floats:
-    at = {name: i for i, name in enumerate(names)}
     x = np.zeros((len(rows), len(names)))
+    at = {name: i for i, name in enumerate(names)}
+    first: dict[int, int] = {}  # where a description that equal completions share was written
     for i, row in enumerate(rows):
+        known = first.setdefault(id(row), i)
+        if known != i:
+            x[i] = x[known]
+            continue
         for name, value in row.items():
             j = at.get(name)
             if j is not None:
@@ -299,26 +305,31 @@ def _frequent(
     """
     sums: dict[str, float] = {}
     present: dict[str, int] = {}
-    for row in rows:
+    times = Counter(map(id, rows))  # equal completions share one description
+    for row in {id(row): row for row in rows}.values():
+        n_equal = times[id(row)]
         for name, value in row.items():
-            sums[name] = sums.get(name, 0.0) + value
-            present[name] = present.get(name, 0) + 1
-    names = [name for name in {**sums, **reference} if name not in endorsed]
+            sums[name] = sums.get(name, 0.0) + n_equal * value
+            present[name] = present.get(name, 0) + n_equal
+    names = sorted((sums.keys() | reference.keys()) - set(endorsed))
+    now = np.array([sums.get(name, 0.0) for name in names]) / len(rows)
+    before = np.array([reference[name][0] if name in reference else 0.0 for name in names])
+    size = np.maximum(np.maximum(np.abs(now), np.abs(before)), 1.0)
+    moved = np.argsort(-np.abs(now - before) / size, kind="stable")
+    count = np.array([present.get(name, 0) for name in names])
+    common = np.argsort(-count, kind="stable")[: n // 2]
+    return list(dict.fromkeys(names[i] for i in [*common, *moved]))[:n]
 
-    def change(name: str) -> float:
-        now, before = sums.get(name, 0.0) / len(rows), reference.get(name, (0.0, 0.0))[0]
-        return abs(now - before) / max(abs(now), abs(before), 1.0)
 
-    common = sorted(names, key=lambda name: (-present.get(name, 0), name))[: n // 2]
-    moved = sorted(names, key=lambda name: (-change(name), name))
-    return list(dict.fromkeys([*common, *moved]))[:n]
+def _members(codes: NDArray[np.int64], n_groups: int) -> Floats:
+    """Return which rows belong to which group, shape (groups, rows)."""
+    return np.asarray(codes[None, :] == np.arange(n_groups)[:, None], dtype=np.float64)
 
 
 def _group_moments(x: Floats, codes: NDArray[np.int64], n_groups: int) -> tuple[Floats, Floats]:
     """Return the mean of the group means and its squared standard error, shape (features,) each."""
-    sums = np.zeros((n_groups, x.shape[1]))
-    np.add.at(sums, codes, x)
-    means = sums / np.bincount(codes, minlength=n_groups)[:, None]
+    member = _members(codes, n_groups)
+    means: Floats = (member @ x) / member.sum(1, keepdims=True)
     if n_groups < 2:
         return means.mean(0), np.full(x.shape[1], np.inf)
     return means.mean(0), means.var(0, ddof=1) / n_groups
@@ -326,13 +337,11 @@ def _group_moments(x: Floats, codes: NDArray[np.int64], n_groups: int) -> tuple[
 
 def _rewarded(x: Floats, proxy: Floats, codes: NDArray[np.int64], n_groups: int) -> Floats:
     """Return z of the within-group covariance of each feature with the proxy, groups as units."""
-    size = np.bincount(codes, minlength=n_groups)
-    means = np.zeros((n_groups, x.shape[1]))
-    np.add.at(means, codes, x)
-    centred = x - (means / size[:, None])[codes]
-    p = proxy - (np.bincount(codes, proxy, n_groups) / size)[codes]
-    s = np.zeros((n_groups, x.shape[1]))
-    np.add.at(s, codes, centred * p[:, None])
+    member = _members(codes, n_groups)
+    size = member.sum(1)
+    p = proxy - ((member @ proxy) / size)[codes]
+    # The centred proxy sums to zero in a group, so the features need no centring of their own.
+    s = member @ (x * p[:, None])
     return np.asarray(s.sum(0) / np.maximum(np.sqrt((s**2).sum(0)), 1e-9))
 
 

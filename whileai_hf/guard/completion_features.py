@@ -31,7 +31,7 @@ def completion_features(completion: Any) -> dict[str, float]:
         completion: Text, or the messages of a conversational completion.
 
     Returns:
-        Numbers by name: sizes as they are, presence as 1.0; what is absent is 0 and left out.
+        Numbers by name: sizes as they are, presence as 1.0; a word that is absent is left out.
     """
     text = completion_text(completion)[:_MAX_CHARS]
     words = _words(text)
@@ -55,7 +55,7 @@ def completion_features(completion: Any) -> dict[str, float]:
     turns = _turns(completion)
     if turns:
         out |= _call_features(turns)
-    return {name: value for name, value in out.items() if value}
+    return out
 
 
 @functools.lru_cache(maxsize=1 << 16)

@@ -275,7 +275,7 @@ class HackMonitor(TrainerCallback, ExportableState):
         if alarm is None:
             return
         proxy = np.array([self._proxy(row) for row in rows], dtype=np.float64)
-        features = [dict(self.features(row["completion"])) for row in rows]
+        features = self._described([row["completion"] for row in rows])
         audited, gold = self._audit(rows, alarm.index, state)
         if self.gold is not None and len(gold) < 2:
             self._say(state, f"gold scored {len(gold)} rollouts, so this window has no look")
@@ -292,6 +292,19 @@ class HackMonitor(TrainerCallback, ExportableState):
         for finding in kinds:
             if fired[finding] and not any(a.finding == finding for a in self.alarms):
                 self._raise(finding, look, rows, features, proxy, state)
+
+    def _described(self, completions: Sequence[Any]) -> list[dict[str, float]]:
+        """Describe each completion; a text that comes again, as in a narrow policy, only once."""
+        known: dict[str, dict[str, float]] = {}
+        out = []
+        for completion in completions:
+            found = known.get(completion) if isinstance(completion, str) else None
+            if found is None:
+                found = dict(self.features(completion))
+                if isinstance(completion, str):
+                    known[completion] = found
+            out.append(found)
+        return out
 
     def _audit(
         self, rows: list[dict[str, Any]], index: int, state: Any

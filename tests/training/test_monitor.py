@@ -9,7 +9,16 @@ import sys
 import pytest
 from datasets import Dataset
 from parity import monitor_testbed as bed
-from trl import GRPOConfig, GRPOTrainer, RLOOConfig, RLOOTrainer
+from trl import (
+    DPOConfig,
+    DPOTrainer,
+    GRPOConfig,
+    GRPOTrainer,
+    RLOOConfig,
+    RLOOTrainer,
+    SFTConfig,
+    SFTTrainer,
+)
 
 import whileai_hf as wai
 from whileai_hf.training.monitor import HackMonitor
@@ -159,7 +168,7 @@ def test_stopping_saves_a_checkpoint_and_says_why(tmp_path):
     run.train()
     assert run.state.global_step == 4
     assert (tmp_path / "checkpoint-4").exists()
-    assert said[-1].startswith("HackMonitor: step 4:")
+    assert any(text.startswith("HackMonitor: step 4:") for text in said)
 
 
 def test_a_resumed_run_has_the_looks_of_one_that_never_stopped(tmp_path):
@@ -198,6 +207,38 @@ def test_rloo_is_watched_the_same_way(tmp_path):
     monitor, _ = quiet(gold=gold)
     trainer(monitor, tmp_path, [monitor.wrap(digits)], RLOOTrainer, RLOOConfig, beta=0.0).train()
     assert [look.n_rows for look in monitor.looks] == [16, 16, 16]
+
+
+def test_sft_and_dpo_runs_get_a_report_of_drift_and_no_verdict(tmp_path):
+    tok = bed.tokenizer()
+    monitor, said = quiet(gold=gold)
+    rows = Dataset.from_dict({"input_ids": [[5, 6, 7, 1]] * 8, "labels": [[-100, 6, 7, 1]] * 8})
+    options = {"max_steps": 3, "use_cpu": True, "bf16": False, "gradient_checkpointing": False, "report_to": "none", "logging_steps": 1,
+               "save_strategy": "no", "disable_tqdm": True, "learning_rate": 1e-2}  # fmt: skip
+    SFTTrainer(
+        model=bed.model(tok, 0),
+        processing_class=tok,
+        train_dataset=rows,
+        callbacks=[monitor],
+        args=SFTConfig(output_dir=str(tmp_path), **options),
+    ).train()
+    assert "only drift" in said[0]
+    assert "no verdict: entropy" in said[-1]
+    assert monitor.alarms == []
+    bed.model(tok, 0).save_pretrained(tmp_path / "m")
+    tok.save_pretrained(tmp_path / "m")
+    monitor, said = quiet()
+    pairs = Dataset.from_dict(
+        {"prompt": ["max of 1 2 ? "] * 8, "chosen": ["2"] * 8, "rejected": ["1 so so"] * 8}
+    )
+    DPOTrainer(
+        model=str(tmp_path / "m"),
+        processing_class=tok,
+        train_dataset=pairs,
+        callbacks=[monitor],
+        args=DPOConfig(output_dir=str(tmp_path), **options),
+    ).train()
+    assert "rewards/margins" in said[-1]
 
 
 def test_a_run_too_short_for_two_looks_is_refused(tmp_path):

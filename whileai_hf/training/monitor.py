@@ -34,6 +34,12 @@ ExportableState: Any = require("transformers.trainer_callback", "train").Exporta
 #: What `stop_on` may name.
 FINDINGS = ("feature", "gain")
 
+#: Scalars of TRL's trainers that show drift: of GRPO and RLOO, then of SFT, then of DPO and KTO.
+_DRIFT = (
+    "kl", "entropy", "completions/mean_length", "completions/clipped_ratio", "reward",
+    "mean_token_accuracy", "rewards/margins", "logps/chosen", "logps/rejected",
+)  # fmt: skip
+
 #: Keyword arguments of a reward function that are no column of the dataset.
 _NO_COLUMN = (
     "prompts", "completions", "completion_ids", "trainer_state", "log_extra", "log_metric",
@@ -125,6 +131,7 @@ class HackMonitor(TrainerCallback, ExportableState):
         self.looks: list[Look] = []
         self.alarms: list[Alarm] = []
         self.context: dict[str, float] = {}  # the trainer's last scalars: kl, lengths, entropy
+        self._started: dict[str, float] = {}  # and its first ones
         self._names: list[str] = []
         self._weights: list[float] = []
         self._pending: dict[str, dict[str, Any]] = {}  # rows of this process since the last look
@@ -226,7 +233,7 @@ class HackMonitor(TrainerCallback, ExportableState):
         total = max(batch * self.window * n_looks // max(getattr(args, "num_iterations", 1), 1), 1)
         return (
             f"HackMonitor: gold scores {audited} of about {total} rollouts ({audited / total:.0%}) "
-            f"in {n_looks} looks; false alarms at most {self.alpha:.0%} of runs like this one, by design"
+            f"in {n_looks} looks; the budget of false alarms is {self.alpha:.0%} of runs"
         )
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> Any:
@@ -238,7 +245,9 @@ class HackMonitor(TrainerCallback, ExportableState):
         # A collective on every rank at the same step, with or without rows of its own.
         rows = _collectives.gather_object(list(self._pending.values()))
         self._pending = {}
-        rows = [row for row in rows if self._proxy(row) is not None]
+        for row in rows:
+            row["proxy"] = self._proxy(row)
+        rows = [row for row in rows if row["proxy"] is not None]
         if rows:
             self._look(rows, state)
         if any(alarm.finding in self.stop_on for alarm in self.alarms):
@@ -262,19 +271,35 @@ class HackMonitor(TrainerCallback, ExportableState):
         for name, value in (logs or {}).items():
             if isinstance(value, (int, float)) and math.isfinite(value):
                 self.context[name] = float(value)
+                self._started.setdefault(name, float(value))
+
+    def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Say how the trainer's own scalars drifted; they are context, and no verdict."""
+        if state.is_world_process_zero and (drift := self.drift()):
+            self.write("HackMonitor: drift, which is no verdict: " + "; ".join(drift))
+
+    def drift(self) -> list[str]:
+        """Describe what the trainer's scalars did between the first log and the last."""
+        return [
+            f"{name} {self._started[name]:.3g} -> {self.context[name]:.3g}"
+            for name in _DRIFT
+            if name in self.context and self.context[name] != self._started[name]
+        ]
 
     # The look.
 
     def _proxy(self, row: Mapping[str, Any]) -> float | None:
-        values = [(self._weights[int(i)], r) for i, r in row["rewards"].items() if r is not None]
-        values = [(w, r) for w, r in values if math.isfinite(r)]
-        return sum(w * r for w, r in values) if values else None
+        total, known = 0.0, False
+        for i, reward in row["rewards"].items():
+            if reward is not None and math.isfinite(reward):
+                total, known = total + self._weights[int(i)] * reward, True
+        return total if known else None
 
     def _look(self, rows: list[dict[str, Any]], state: Any) -> None:
         alarm = self._alarm
         if alarm is None:
             return
-        proxy = np.array([self._proxy(row) for row in rows], dtype=np.float64)
+        proxy = np.array([row["proxy"] for row in rows], dtype=np.float64)
         features = self._described([row["completion"] for row in rows])
         audited, gold = self._audit(rows, alarm.index, state)
         if self.gold is not None and len(gold) < 2:

@@ -38,6 +38,9 @@ from .training.labels import to_sft as to_sft
 from .training.monitor import HackMonitor as HackMonitor
 from .training.reporter import RunReporter as RunReporter
 from .training.run_folder import training_run as training_run
+from .verify.base import Verifier as Verifier
+from .verify.text import ExactMatch as ExactMatch
+from .verify.text import Includes as Includes
 from .world.tools import tool as tool
 from .world.tools import tool_schemas as tool_schemas
 from .world.world import World as World

@@ -39,6 +39,11 @@ from .training.monitor import HackMonitor as HackMonitor
 from .training.reporter import RunReporter as RunReporter
 from .training.run_folder import training_run as training_run
 from .verify.base import Verifier as Verifier
+from .verify.code.verifier import CodeExec as CodeExec
+from .verify.compose import All as All
+from .verify.compose import Any as Any
+from .verify.compose import Weighted as Weighted
+from .verify.compose import verifier as verifier
 from .verify.text import ExactMatch as ExactMatch
 from .verify.text import Includes as Includes
 from .world.tools import tool as tool

@@ -54,3 +54,16 @@ def test_grade_takes_a_verifier():
     graded = grade(to_dataset([row("Paris", "Paris"), row("Rome", "Paris")]), ExactMatch())
     assert graded["reward"][:] == [1.0, 0.0]
     assert graded["judge"][0] == "ExactMatch@1"
+
+
+def test_a_reason_does_not_give_the_reference_away():
+    for text in ("e", "answer", "differs", "Paris"):
+        for verifier in (ExactMatch(), Includes()):
+            assert verifier(row("nothing", text))["reason"] in (
+                "the answer differs",
+                "it is not in the answer",
+            )
+
+
+def test_an_empty_answer_is_never_an_article():
+    assert ExactMatch(ignore_articles=True)(row("", "the"))["reward"] == 0.0

@@ -1,8 +1,9 @@
 """What every verifier shares: the answer it reads, the reference it reads it against, the verdict.
 
 The answer is the final text of the rollout with reasoning removed. The reference is
-`privileged.reference`, or the field that was named; it is removed from every reason. A verifier
-never raises on a row: a reference that is missing or cannot be read gives a null reward.
+`privileged.reference`, or the field that was named. A reason is fixed words and quotes neither of
+them: blanking a short reference out of a sentence would give it away. A verifier never raises on a
+row: a reference that is missing or cannot be read gives a null reward.
 """
 
 from __future__ import annotations
@@ -16,9 +17,6 @@ from whileai_hf import messages as chat
 
 #: Columns in which training sets keep the reference, in the order in which they are tried.
 _REFERENCES = ("reference", "answer", "solution")
-
-#: What stands in a reason where the reference stood.
-_HIDDEN = "[reference]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +53,7 @@ class Verifier:
             return {"reward": None, "reason": f"{self.name} failed: {type(error).__name__}"}
         if reward is not None and not (math.isfinite(reward) and 0 <= reward <= 1):
             return {"reward": None, "reason": f"{self.name} left [0, 1]"}
-        return {"reward": reward, "reason": redact(reason, reference)}
+        return {"reward": reward, "reason": reason}
 
     def reward_func(self) -> Callable[..., list[float | None]]:
         """Return this verifier as a reward function of TRL's trainers.
@@ -102,9 +100,3 @@ def reference_of(row: Mapping[str, Any], field: str | None = None) -> Any:
     for part in (field or "privileged.reference").split("."):
         value = value.get(part) if isinstance(value, Mapping) else None
     return value
-
-
-def redact(reason: str, reference: Any) -> str:
-    """Remove the reference from a reason; policies and people read reasons."""
-    text = str(reference).strip()
-    return reason.replace(text, _HIDDEN) if text else reason

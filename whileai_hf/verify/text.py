@@ -23,7 +23,7 @@ def normal_text(text: str, ignore_articles: bool = False) -> str:
     """
     text = unicodedata.normalize("NFKC", text).translate(_PLAIN).casefold()
     if ignore_articles:
-        text = _ARTICLES.sub(" ", text)
+        text = _ARTICLES.sub(" ", text).strip() or text
     text = " ".join(text.split())
     return text.rstrip(".!").rstrip() or text
 

@@ -39,7 +39,6 @@ from .training.monitor import HackMonitor as HackMonitor
 from .training.reporter import RunReporter as RunReporter
 from .training.run_folder import training_run as training_run
 from .verify.base import Verifier as Verifier
-from .verify.code.verifier import CodeExec as CodeExec
 from .verify.compose import All as All
 from .verify.compose import Any as Any
 from .verify.compose import Weighted as Weighted

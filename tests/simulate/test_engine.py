@@ -289,6 +289,20 @@ def test_a_folder_streams_resumes_and_loads(tmp_path):
         run(budget=40, seed=9, output=tmp_path / "run")
 
 
+@pytest.mark.parametrize("agent", [None, Slow], ids=["inline", "waiting"])
+def test_a_run_of_many_parts_resumes_whatever_was_finished(tmp_path, monkeypatch, agent):
+    from whileai_hf.simulate import engine
+
+    monkeypatch.setattr(engine, "PART_ROWS", 8)
+    whole = run(budget=100)
+    for budget_of_parts in (None, 3, 1):
+        if budget_of_parts is not None:  # as if the process had died after so many parts
+            for part in sorted((tmp_path / "run" / "data").glob("part-*"))[budget_of_parts:]:
+                part.unlink()
+        made = run(agent() if agent else None, budget=100, concurrency=2, output=tmp_path / "run")
+        assert list(made) == list(whole)
+
+
 KILLED = """
 import sys, time, random, asyncio, warnings
 warnings.simplefilter("ignore")

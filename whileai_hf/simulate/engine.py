@@ -494,12 +494,15 @@ class _Engine:
         window: deque[tuple[int, asyncio.Task[list[dict[str, Any]]]]] = deque()
         try:
             while self._wanted():
-                for unit, run, situation in itertools.islice(units, self._room(window)):
+                taken = list(itertools.islice(units, self._room(window)))
+                for unit, run, situation in taken:
                     if not self._skip(unit, store, bar):
                         play = self._play_unit_async(unit, run, situation, store, gate)
                         window.append((unit, asyncio.create_task(play)))
                 if not window:
-                    return
+                    if not taken:
+                        return  # no situation is left
+                    continue  # all of them were finished by an earlier process
                 unit, playing = window.popleft()
                 await _finish(playing, stop)
                 self._account(unit, playing.result(), store, bar)

@@ -112,3 +112,22 @@ def test_an_empty_dataset_has_empty_views():
     none = wai.Rollouts.from_records([])
     assert isinstance(none, Dataset)
     assert len(none.passes()) == len(none.unjudged()) == 0
+
+
+def test_filtered_rollouts_are_written_in_one_pass_and_come_back(tmp_path):
+    many = wai.rows(
+        [f"q{i}" for i in range(50)],
+        [f"a{i}" for i in range(50)],
+        references=["x"] * 50,
+        reward=[i % 2 for i in range(50)],
+    )
+    for view in (
+        many.passes(),
+        many.passes().shuffle(seed=1),
+        many.select([]),
+        many,
+        many.filter(lambda row: row["reward"] == 0),
+    ):
+        view.to_parquet(tmp_path / "x.parquet")
+        assert list(wai.load(tmp_path / "x.parquet")) == list(view)
+        assert wai.load(tmp_path / "x.parquet").features == FEATURES

@@ -218,6 +218,31 @@ def batches(dataset: Dataset | IterableDataset, size: int = 1000) -> Iterator[di
     yield from view.iter(batch_size=size)
 
 
+def ordered_tables(dataset: Dataset, size: int = 10_000) -> Iterator[pa.Table] | None:
+    """Walk over the rows that `filter` kept as Arrow tables, or return null where they are shuffled.
+
+    Rows that stand in their old order are read range by range: one pass over the table, no gather of
+    single rows, and no more memory than a range.
+
+    Args:
+        dataset: A dataset with an index.
+        size: Rows of a table.
+    """
+    index = dataset._indices.column(0).to_numpy()
+    if not np.all(index[1:] > index[:-1]):
+        return None
+    return _ranges(dataset.data.table, index.astype(np.int64), size)
+
+
+def _ranges(table: pa.Table, index: NDArray[np.int64], size: int) -> Iterator[pa.Table]:
+    for start in range(0, len(index), size):
+        part = index[start : start + size]
+        low, high = int(part[0]), int(part[-1])
+        keep = np.zeros(high - low + 1, dtype=bool)
+        keep[part - low] = True
+        yield table.slice(low, high - low + 1).filter(pa.array(keep))
+
+
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
     """Silence the progress bars of `datasets` while a step runs that has a bar of its own."""

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import datasets
+import pyarrow.parquet as pq
 from datasets import Dataset, DatasetDict
 
 import whileai_hf as wai
@@ -74,6 +76,23 @@ class Rollouts(Dataset):
     def load_from_disk(cls, *args: Any, **kwargs: Any) -> Rollouts:
         """Load what `save_to_disk` wrote; see `datasets.Dataset.load_from_disk`."""
         return cls.of(Dataset.load_from_disk(*args, **kwargs))
+
+    def to_parquet(self, path_or_buf: Any, *args: Any, **kwargs: Any) -> int:
+        """Write a Parquet file; see `datasets.Dataset.to_parquet`.
+
+        Rows that `filter` kept in their order are written in one pass over the table: gathering them
+        one by one, as `datasets` does, takes minutes and gigabytes at a million rows.
+        """
+        plain = isinstance(path_or_buf, (str, Path)) and not args and not kwargs
+        tables = columns.ordered_tables(self) if plain and self._indices is not None else None
+        if tables is None or not len(self):
+            return int(super().to_parquet(path_or_buf, *args, **kwargs))
+        written = 0
+        with pq.ParquetWriter(path_or_buf, self.features.arrow_schema) as writer:
+            for table in tables:
+                writer.write_table(table.cast(self.features.arrow_schema))
+                written += table.nbytes
+        return written
 
     def records(self) -> Iterable[dict[str, Any]]:
         """Walk over the rows as records: arguments as objects, markers as a mapping."""

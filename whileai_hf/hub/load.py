@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 from datasets import Dataset, load_dataset
 
 from whileai_hf import schema
@@ -58,6 +59,8 @@ def load(
 
 
 def _load_file(path: Path, split: str) -> Rollouts:
+    if path.suffix == ".parquet" and pq.read_metadata(path).num_rows == 0:
+        return Rollouts.of(schema.empty())  # `load_dataset` refuses a file without rows
     if path.suffix == ".parquet":
         return Rollouts.of(load_dataset("parquet", data_files={split: str(path)}, split=split))
     if path.suffix in (".jsonl", ".json"):

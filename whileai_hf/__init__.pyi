@@ -39,10 +39,12 @@ from .training.monitor import HackMonitor as HackMonitor
 from .training.reporter import RunReporter as RunReporter
 from .training.run_folder import training_run as training_run
 from .verify.base import Verifier as Verifier
+from .verify.calls import ToolCalls as ToolCalls
 from .verify.compose import All as All
 from .verify.compose import Any as Any
 from .verify.compose import Weighted as Weighted
 from .verify.compose import verifier as verifier
+from .verify.state import StateEqual as StateEqual
 from .verify.text import ExactMatch as ExactMatch
 from .verify.text import Includes as Includes
 from .world.tools import tool as tool

@@ -256,3 +256,14 @@ def _k10(given, expected):
     made = wai.from_chats([given["row"]])
     assert [m["role"] for m in made[0]["messages"]] == ["user", "assistant"]
     assert len(wai.to_sft(made, tiny.tokenizer())) == 1
+
+
+@pytest.mark.parametrize("case", [p for p in public_reports("tool_calls") if p.id == "T06"])
+def test_public_report_on_shapes_of_calls(case, tmp_path):
+    """Every template is reported, and the default shape is arguments as objects beside empty text."""
+    kept = json.loads((Path(__file__).parents[1] / "data" / "templates.json").read_text())
+    assert set(kept) == {p.stem for p in TEMPLATES}
+    rollouts(1).export(tmp_path / "x.jsonl", format="trl")
+    turn = json.loads((tmp_path / "x.jsonl").read_text())["messages"][2]
+    assert turn["content"] == ""
+    assert turn["tool_calls"][0]["function"]["arguments"] == {"city": "Paris"}

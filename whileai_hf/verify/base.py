@@ -36,15 +36,19 @@ class Verifier:
         """Name and version, as `grade` writes them into the column `judge`."""
         return f"{type(self).__name__}@{self.version}"
 
-    def check(self, answer: str, reference: Any) -> tuple[float | None, str]:
+    def check(self, answer: Any, reference: Any) -> tuple[float | None, str]:
         """Return a reward in [0, 1], or null where the reference cannot be read, and the reason."""
         raise NotImplementedError
 
     def __call__(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """Judge one row."""
-        return self._verdict(answer_of(row), reference_of(row, self.field))
+        return self._verdict(self.candidate(row), reference_of(row, self.field))
 
-    def _verdict(self, answer: str, reference: Any) -> dict[str, Any]:
+    def candidate(self, row: Mapping[str, Any]) -> Any:
+        """Return what is checked: the answer, unless a verifier reads something else of the row."""
+        return answer_of(row)
+
+    def _verdict(self, answer: Any, reference: Any) -> dict[str, Any]:
         if reference is None:
             return {"reward": None, "reason": "the row has no reference"}
         try:
@@ -73,7 +77,7 @@ class Verifier:
                 reference = reference_of(row, self.field)
                 if reference is None and self.field is None:
                     reference = next((row[c] for c in _REFERENCES if row.get(c) is not None), None)
-                out.append(self._verdict(answer_of(row), reference)["reward"])
+                out.append(self._verdict(self.candidate(row), reference)["reward"])
             return out
 
         reward.__name__ = type(self).__name__

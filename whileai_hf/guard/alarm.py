@@ -22,7 +22,6 @@ finding, one that no feature describes.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -88,6 +87,39 @@ class Audit:
     features: list[list[dict[str, float]]] = field(default_factory=list)
     proxy: list[list[float]] = field(default_factory=list)
     gold: list[list[float]] = field(default_factory=list)
+
+
+class _Rows:
+    """Rows of named features as arrays: what is asked of them is asked of all at once."""
+
+    def __init__(self, rows: Sequence[dict[str, float]]) -> None:
+        ids: dict[str, int] = {}
+        codes = [ids.setdefault(name, len(ids)) for row in rows for name in row]
+        self.n = len(rows)
+        self.names = list(ids)
+        self.codes = np.array(codes, dtype=np.int64)
+        self.values = np.array([v for row in rows for v in row.values()], dtype=np.float64)
+        self.at = np.repeat(np.arange(self.n), [len(row) for row in rows])
+
+    def matrix(self, names: Sequence[str]) -> Floats:
+        """Return the values of some features, shape (rows, features); absent is 0."""
+        column = dict(zip(names, range(len(names)), strict=True))
+        where = np.array([column.get(name, -1) for name in self.names], dtype=np.int64)
+        x = np.zeros((self.n, len(names)))
+        if self.codes.size:
+            j = where[self.codes]
+            known = j >= 0
+            x[self.at[known], j[known]] = self.values[known]
+        return x
+
+    def totals(self) -> tuple[dict[str, float], dict[str, int]]:
+        """Return the sum of each feature and the number of rows that have it."""
+        sums = np.bincount(self.codes, self.values, len(self.names))
+        present = np.bincount(self.codes, minlength=len(self.names))
+        return (
+            dict(zip(self.names, sums.tolist(), strict=True)),
+            dict(zip(self.names, present.tolist(), strict=True)),
+        )
 
 
 class HackAlarm:
@@ -180,10 +212,10 @@ class HackAlarm:
         self.audit.proxy.append([float(proxy[i]) for i in audited])
         self.audit.gold.append([float(g) for g in gold])
         if self.index == 0:
-            self._set_reference(rows, proxy, codes, n_groups)
+            self._set_reference(_Rows(rows), proxy, codes, n_groups)
             found: tuple[str | None, float, float, float] = (None, 0.0, 0.0, -math.inf)
         else:
-            found = self._feature(rows, proxy, codes, n_groups)
+            found = self._feature(_Rows(rows), proxy, codes, n_groups)
         log_e = self._gain() if self.index and self.has_gold else 0.0
         look = Look(
             self.index, *found, self.threshold, log_e, self.log_e_threshold, len(rows),
@@ -194,13 +226,13 @@ class HackAlarm:
 
     def _set_reference(
         self,
-        rows: Sequence[dict[str, float]],
+        rows: _Rows,
         proxy: Floats,
         codes: NDArray[np.int64],
         n_groups: int,
     ) -> None:
-        names = sorted({name for row in rows for name in row})
-        mean, error = _group_moments(_matrix(rows, names), codes, n_groups)
+        names = sorted(rows.names)
+        mean, error = _group_moments(rows.matrix(names), codes, n_groups)
         self.reference = {
             name: [float(m), float(e)] for name, m, e in zip(names, mean, error, strict=True)
         }
@@ -210,7 +242,7 @@ class HackAlarm:
 
     def _feature(
         self,
-        rows: Sequence[dict[str, float]],
+        rows: _Rows,
         proxy: Floats,
         codes: NDArray[np.int64],
         n_groups: int,
@@ -218,11 +250,11 @@ class HackAlarm:
         names = _frequent(rows, self.reference, self.n_features, self.endorsed)
         if not names:
             return None, 0.0, 0.0, -math.inf
-        x = _matrix(rows, names)
+        x = rows.matrix(names)
         mean, error = _group_moments(x, codes, n_groups)
         before, before_error = np.array([self.reference.get(n, (0.0, 0.0)) for n in names]).T
         # The last term stands for the variance that no group showed: a quarter of one row.
-        noise = np.sqrt(error + before_error + (0.25 / len(rows)) ** 2)
+        noise = np.sqrt(error + before_error + (0.25 / rows.n) ** 2)
         moved = (mean - before) / noise
         sign = np.where(moved >= 0, 1.0, -1.0)
         rewarded = _rewarded(x, proxy, codes, n_groups)
@@ -236,7 +268,7 @@ class HackAlarm:
 
     def _audited(self, names: Sequence[str]) -> tuple[Floats, Floats, Floats]:
         rows = [row for look in self.audit.features for row in look]
-        return _matrix(rows, names), _flat(self.audit.proxy), _flat(self.audit.gold)
+        return _Rows(rows).matrix(names), _flat(self.audit.proxy), _flat(self.audit.gold)
 
     def _gap(self, x: Floats, proxy: Floats, gold: Floats, sign: Floats) -> Floats:
         """Return z of the correlation with the proxy's excess over gold, gold counted `margin` times.
@@ -276,24 +308,8 @@ def _flat(values: Sequence[Sequence[float]]) -> Floats:
     return np.array([v for look in values for v in look], dtype=np.float64)
 
 
-def _matrix(rows: Sequence[dict[str, float]], names: Sequence[str]) -> Floats:
-    x = np.zeros((len(rows), len(names)))
-    at = {name: i for i, name in enumerate(names)}
-    first: dict[int, int] = {}  # where a description that equal completions share was written
-    for i, row in enumerate(rows):
-        known = first.setdefault(id(row), i)
-        if known != i:
-            x[i] = x[known]
-            continue
-        for name, value in row.items():
-            j = at.get(name)
-            if j is not None:
-                x[i, j] = value
-    return x
-
-
 def _frequent(
-    rows: Sequence[dict[str, float]],
+    rows: _Rows,
     reference: dict[str, list[float]],
     n: int,
     endorsed: Sequence[str],
@@ -303,16 +319,9 @@ def _frequent(
     They are never chosen by what they earn. Half of the places go to the features that most rows
     have, the other half to those whose mean changed most, in units of their size.
     """
-    sums: dict[str, float] = {}
-    present: dict[str, int] = {}
-    times = Counter(map(id, rows))  # equal completions share one description
-    for row in {id(row): row for row in rows}.values():
-        n_equal = times[id(row)]
-        for name, value in row.items():
-            sums[name] = sums.get(name, 0.0) + n_equal * value
-            present[name] = present.get(name, 0) + n_equal
+    sums, present = rows.totals()
     names = sorted((sums.keys() | reference.keys()) - set(endorsed))
-    now = np.array([sums.get(name, 0.0) for name in names]) / len(rows)
+    now = np.array([sums.get(name, 0.0) for name in names]) / rows.n
     before = np.array([reference[name][0] if name in reference else 0.0 for name in names])
     size = np.maximum(np.maximum(np.abs(now), np.abs(before)), 1.0)
     moved = np.argsort(-np.abs(now - before) / size, kind="stable")

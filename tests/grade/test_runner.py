@@ -162,8 +162,8 @@ def test_a_checkpoint_judges_nothing_twice(tmp_path):
         return {"reward": 1, "markers": {"m": 0.5}}
 
     with pytest.raises(KeyboardInterrupt):
-        wai.grade(rows(5), judge, checkpoint=tmp_path / "c.jsonl", timeout=None, progress=False)
-    out = wai.grade(rows(5), judge, checkpoint=tmp_path / "c.jsonl", timeout=None, progress=False)
+        wai.grade(rows(5), judge, checkpoint=tmp_path / "c.jsonl", timeout=None, concurrency=1, progress=False)
+    out = wai.grade(rows(5), judge, checkpoint=tmp_path / "c.jsonl", timeout=None, concurrency=1, progress=False)
     assert sorted(set(asked)) == [f"a{i}" for i in range(5)]
     assert asked.count("a0") == asked.count("a1") == 1
     assert out["reward"][:] == [1.0] * 5
@@ -237,3 +237,12 @@ def test_the_report_counts_the_statuses():
     )
     assert str(out.report) == "mine: 2 of 3 rollouts judged (1 missing_reward)"
     assert out["judge"][:] == ["mine"] * 3
+
+
+def test_an_interrupt_inside_a_judge_reaches_the_user():
+    def judge(row):
+        raise KeyboardInterrupt
+
+    for timeout in (None, 5):
+        with pytest.raises(KeyboardInterrupt):
+            wai.grade(rows(3), judge, timeout=timeout, concurrency=2, progress=False)

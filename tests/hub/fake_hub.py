@@ -1,4 +1,4 @@
-"""A stand-in for the Hugging Face Hub on 127.0.0.1: datasets only, over real HTTP.
+"""A stand-in for the Hugging Face Hub on 127.0.0.1: datasets and models, over real HTTP.
 
 It keeps repositories in memory and answers what `push_to_hub`, `load_dataset` and dataset cards ask
 for: create, preupload, LFS upload, commit, tree, paths-info, resolve with ranges.
@@ -234,7 +234,7 @@ class _Handler(BaseHTTPRequestHandler):
         return self.send(200, data, headers)
 
 
-API = rf"/api/datasets/{REPO}"
+API = rf"/api/(?:datasets|models)/{REPO}"
 ROUTES = [
     (("GET",), "/api/whoami-v2", _Handler.whoami),
     (("POST",), "/api/repos/create", _Handler.create),
@@ -249,7 +249,7 @@ ROUTES = [
     (("GET",), rf"{API}(?:/revision/(?P<revision>.+))?", _Handler.info),
     (
         ("GET", "HEAD"),
-        rf"/datasets/{REPO}/resolve/(?P<revision>[^/]+)/(?P<path>.+)",
+        rf"(?:/datasets)?/{REPO}/resolve/(?P<revision>[^/]+)/(?P<path>.+)",
         _Handler.resolve,
     ),
 ]

@@ -91,3 +91,20 @@ def test_rows_without_rewards_are_refused_before_anything_is_sent(user, hub):
     assert not [path for _, path in hub.requests if "create" in path]
     user('import whileai_hf as wai\nwai.rows(["a"], ["x"]).push("me/bad", gate=False)')
     assert "me/bad" in hub.repos
+
+
+def test_the_folder_of_a_training_run_is_uploaded_with_its_card(user, hub):
+    user("""
+    import types
+    import whileai_hf as wai
+    from whileai_hf.training.reporter import RunReporter
+    reporter = RunReporter("report", push="me/run")
+    state = types.SimpleNamespace(is_world_process_zero=True, global_step=0, max_steps=1)
+    args = types.SimpleNamespace(output_dir="out", to_dict=lambda: {"learning_rate": 1e-3})
+    reporter.on_train_begin(args, state, None)
+    reporter.on_log(args, state, None, logs={"loss": 0.5})
+    reporter.on_train_end(args, state, None)
+    assert reporter.folder.problems == [], reporter.folder.problems
+    """)
+    assert {"README.md", "metrics.jsonl", "run.json"} <= set(hub.repos["me/run"])
+    assert b"learning_rate" in hub.repos["me/run"]["README.md"]

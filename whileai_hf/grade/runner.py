@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import inspect
 import json
+import math
 import threading
 import time
 import warnings
@@ -71,11 +72,13 @@ def grade(
         dataset: Any dataset; rows need no particular column but those that the judge reads.
         judge: A function of a row, synchronous or not, or a verifier.
         name: Name in the column `judge`; null takes the judge's own.
-        timeout: Seconds one judgment may take; null for no limit.
+        timeout: Seconds one judgment may take, its retries included; null for no limit.
         concurrency: Judgments in flight at once; the order of the rows never changes.
-        retries: Further attempts at a judgment that raised or timed out.
+        retries: Further attempts at a judgment that raised.
         scale: Lowest and highest rating of the judge, mapped to 0 and 1.
         checkpoint: File that keeps finished judgments; the same call with it judges only the rest.
+            They are found by the judge's name and the content of the row, so give a judge that you
+            changed another `name`.
         progress: Whether to show a progress bar.
 
     Returns:
@@ -161,13 +164,13 @@ class _Runner:
     # A synchronous judge runs in daemon threads, so that one that hangs holds nothing up.
 
     def _threads(self, verdicts: list[Any], todo: deque[int], concurrency: int, bar: Any) -> None:
-        if self.timeout is None or len(todo) == 0:
+        if not todo or (self.timeout is None and concurrency == 1):
             while todo:
                 i = todo.popleft()
                 self._keep(verdicts, i, self._ask(i), bar)
             return
         pool = _Pool(self._ask, min(concurrency, len(todo)))
-        for i, verdict in pool.run(todo, self.timeout):
+        for i, verdict in pool.run(todo, math.inf if self.timeout is None else self.timeout):
             self._keep(verdicts, i, verdict, bar)
 
     def _ask(self, i: int) -> Verdict:
@@ -196,12 +199,16 @@ class _Runner:
         await asyncio.gather(*(worker() for _ in range(min(concurrency, max(len(todo), 1)))))
 
     async def _ask_async(self, i: int) -> Verdict:
+        try:
+            return await asyncio.wait_for(self._attempts(i), self.timeout)
+        except TimeoutError:
+            return Verdict(None, "timeout", f"no verdict in {self.timeout:g} s")
+
+    async def _attempts(self, i: int) -> Verdict:
         verdict = Verdict(None, "error")
         for _ in range(self.retries + 1):
             try:
-                answer = await asyncio.wait_for(self.judge(Row(self.reader, i)), self.timeout)
-            except TimeoutError:
-                verdict = Verdict(None, "timeout", f"no verdict in {self.timeout:g} s")
+                answer = await self.judge(Row(self.reader, i))
             except Exception as error:  # noqa: BLE001 - a broken judge is a status on its row
                 verdict = Verdict(None, "error", f"{type(error).__name__}: {error}"[:2000])
             else:
@@ -239,7 +246,7 @@ class _Pool:
 
     def __init__(self, function: Callable[[int], Verdict], size: int) -> None:
         self.function, self.size = function, size
-        self.results: deque[tuple[int, Verdict]] = deque()
+        self.results: deque[tuple[int, Verdict | BaseException]] = deque()
         self.running: dict[object, tuple[int, float]] = {}  # by worker
         self.todo: deque[int] = deque()
 
@@ -254,6 +261,8 @@ class _Pool:
                 time.sleep(min(timeout / 4, _POLL_S))
             while self.results:
                 i, verdict = self.results.popleft()
+                if isinstance(verdict, BaseException):
+                    raise verdict  # an interrupt of the user, which no row may swallow
                 if i not in given_up:
                     left -= 1
                     yield i, verdict
@@ -275,7 +284,11 @@ class _Pool:
             except IndexError:
                 return
             self.running[me] = (i, time.monotonic())
-            verdict = self.function(i)
+            verdict: Verdict | BaseException
+            try:
+                verdict = self.function(i)
+            except BaseException as error:  # noqa: BLE001 - raised again by the thread that waits
+                verdict = error
             if self.running.pop(me, None) is None:
                 return  # too late: the row has its timeout, and this thread its successor
             self.results.append((i, verdict))

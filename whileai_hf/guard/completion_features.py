@@ -35,14 +35,11 @@ def completion_features(completion: Any) -> dict[str, float]:
     """
     text = completion_text(completion)[:_MAX_CHARS]
     words = _words(text)
-    distinct, pairs = set(words), set(itertools.pairwise(words))
+    pairs = set(itertools.pairwise(words))
     out: dict[str, float] = {"the length in characters": float(len(text))}
-    for word in distinct:
-        out[_name("word", word)] = 1.0
-    for first, second in pairs:
-        out[_name("phrase", f"{first} {second}")] = 1.0
-    for sign in set(_SIGN.findall(text)):
-        out[_name("sign", sign)] = 1.0
+    out |= dict.fromkeys(map(_word, words), 1.0)
+    out |= dict.fromkeys(map(_phrase, pairs), 1.0)
+    out |= dict.fromkeys(map(_sign, _SIGN.findall(text)), 1.0)
     out["the number of lines"] = text.count("\n") + 1.0
     out["the number of digits"] = float(sum(map(str.isdigit, text)))
     if len(words) > 1:
@@ -51,16 +48,29 @@ def completion_features(completion: Any) -> dict[str, float]:
     if letters:
         out["the share of capitals"] = sum(map(str.isupper, text)) / letters
     if words:
-        out[_name("first word", words[0])] = out[_name("last word", words[-1])] = 1.0
+        out[f"the first word {words[0]!r}"] = out[f"the last word {words[-1]!r}"] = 1.0
     turns = _turns(completion)
     if turns:
         out |= _call_features(turns)
     return out
 
 
+# Names are made once: a policy says the same words again and again.
+
+
 @functools.lru_cache(maxsize=1 << 16)
-def _name(kind: str, text: str) -> str:
-    return f"the {kind} {text!r}"
+def _word(word: str) -> str:
+    return f"the word {word!r}"
+
+
+@functools.lru_cache(maxsize=1 << 16)
+def _phrase(pair: tuple[str, str]) -> str:
+    return f"the phrase {' '.join(pair)!r}"
+
+
+@functools.lru_cache(maxsize=1 << 12)
+def _sign(sign: str) -> str:
+    return f"the sign {sign!r}"
 
 
 def _call_features(turns: list[Mapping[str, Any]]) -> dict[str, float]:

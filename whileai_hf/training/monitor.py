@@ -325,7 +325,7 @@ class HackMonitor(TrainerCallback, ExportableState):
         for completion in completions:
             found = known.get(completion) if isinstance(completion, str) else None
             if found is None:
-                found = dict(self.features(completion))
+                found = dict(self.features(completion))  # a copy: features may share theirs
                 if isinstance(completion, str):
                     known[completion] = found
             out.append(found)

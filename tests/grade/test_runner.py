@@ -162,8 +162,17 @@ def test_a_checkpoint_judges_nothing_twice(tmp_path):
         return {"reward": 1, "markers": {"m": 0.5}}
 
     with pytest.raises(KeyboardInterrupt):
-        wai.grade(rows(5), judge, checkpoint=tmp_path / "c.jsonl", timeout=None, concurrency=1, progress=False)
-    out = wai.grade(rows(5), judge, checkpoint=tmp_path / "c.jsonl", timeout=None, concurrency=1, progress=False)
+        wai.grade(
+            rows(5),
+            judge,
+            checkpoint=tmp_path / "c.jsonl",
+            timeout=None,
+            concurrency=1,
+            progress=False,
+        )
+    out = wai.grade(
+        rows(5), judge, checkpoint=tmp_path / "c.jsonl", timeout=None, concurrency=1, progress=False
+    )
     assert sorted(set(asked)) == [f"a{i}" for i in range(5)]
     assert asked.count("a0") == asked.count("a1") == 1
     assert out["reward"][:] == [1.0] * 5

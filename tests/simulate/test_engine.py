@@ -291,9 +291,9 @@ def test_a_folder_streams_resumes_and_loads(tmp_path):
 
 @pytest.mark.parametrize("agent", [None, Slow], ids=["inline", "waiting"])
 def test_a_run_of_many_parts_resumes_whatever_was_finished(tmp_path, monkeypatch, agent):
-    from whileai_hf.simulate import engine
+    from whileai_hf.simulate import store
 
-    monkeypatch.setattr(engine, "PART_ROWS", 8)
+    monkeypatch.setattr(store, "PART_ROWS", 8)
     whole = run(budget=100)
     for budget_of_parts in (None, 3, 1):
         if budget_of_parts is not None:  # as if the process had died after so many parts
@@ -308,8 +308,8 @@ import sys, time, random, asyncio, warnings
 warnings.simplefilter("ignore")
 sys.path.insert(0, {tests!r})
 import whileai_hf as wai
-from whileai_hf.simulate import engine
-engine.PART_ROWS = 20
+from whileai_hf.simulate import store
+store.PART_ROWS = 20
 def get_order(order_id: str) -> dict:
     '''Look up an order.'''
 class Slow:

@@ -13,11 +13,9 @@ import threading
 import warnings
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 from datasets import Dataset
 from tqdm.auto import tqdm
 
@@ -25,58 +23,19 @@ from whileai_hf import columns, defaults, schema
 from whileai_hf.errors import InputError
 from whileai_hf.rollouts import Rollouts
 from whileai_hf.simulate.agents import Agent, Attempt, as_agent
-from whileai_hf.simulate.grid import Cell, Coverage, coverage, grid
-from whileai_hf.simulate.journal import PART_ROWS, Journal
+from whileai_hf.simulate.grid import Cell, coverage, grid
+from whileai_hf.simulate.journal import Journal
+from whileai_hf.simulate.plan import Plan
+from whileai_hf.simulate.report import SimulationReport
 from whileai_hf.simulate.rollout import Rollout
 from whileai_hf.simulate.seeded_agent import seeded_agent
 from whileai_hf.simulate.situations import Situation, Writer
+from whileai_hf.simulate.store import Store
 from whileai_hf.world.tools import Tool, read_tools
 from whileai_hf.world.world import World
 
-#: What each mode presets: attempts at a task, how they are spent, and the share of faults kept.
-MODES: dict[str, dict[str, Any]] = {
-    "explore": {"repeats": 1, "policy": "fixed", "fault_rate": defaults.FAULT_RATE},
-    "sft": {"repeats": defaults.REPEATS, "policy": "fixed", "fault_rate": defaults.FAULT_RATE},
-    "rl": {"repeats": defaults.RL_REPEATS, "policy": "successive", "fault_rate": defaults.RL_FAULT_RATE},
-    "eval": {"repeats": defaults.REPEATS, "policy": "fixed", "fault_rate": defaults.FAULT_RATE},
-    "adaptive": {"repeats": defaults.RL_REPEATS, "policy": "successive", "fault_rate": defaults.FAULT_RATE},
-}  # fmt: skip
-
-#: How attempts are spent: always k, or two as a probe and the rest where the two differ.
-POLICIES = ("fixed", "successive")
-
 #: Rollouts that must all fail before the run stops with the reason.
 _DEAD_AFTER = 16
-
-
-@dataclass(frozen=True, slots=True)
-class SimulationReport:
-    """What a run made and why it ended; `print(report)` is the line to quote."""
-
-    n_rollouts: int
-    n_tasks: int
-    budget: int
-    repeats: int
-    policy: str
-    seed: int
-    mode: str
-    n_errors: int
-    n_saved: int  #: rollouts that a probe of two made unnecessary
-    stopped: str  #: "budget", "tasks", "no new situations", "agent failed" or "interrupted"
-    coverage: Coverage | None
-
-    def __str__(self) -> str:
-        said = f"{self.n_rollouts} rollouts of {self.n_tasks} tasks (stopped: {self.stopped})"
-        if self.n_saved:
-            said += f", {self.n_saved} saved by probing"
-        if self.n_errors:
-            said += f", {self.n_errors} with errors"
-        return f"{said}; {self.coverage}" if self.coverage is not None else said
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields, for a log."""
-        fields = {name: getattr(self, name) for name in self.__slots__}
-        return {**fields, "coverage": self.coverage.to_dict() if self.coverage else None}
 
 
 def simulate(  # noqa: PLR0913 - every knob of a run, each with a default
@@ -154,7 +113,7 @@ def simulate(  # noqa: PLR0913 - every knob of a run, each with a default
         columns.check_dataset(tasks, "simulate(tasks=…)")
         columns.check_columns(tasks, ["task_id", "messages"], "simulate(tasks=…)")
     given = read_tools(tools)
-    plan = _Plan.of(
+    plan = Plan.of(
         mode,
         budget,
         repeats,
@@ -190,56 +149,11 @@ def simulate(  # noqa: PLR0913 - every knob of a run, each with a default
         "tasks": None if tasks is None else sorted(set(tasks["task_id"][:])),
     }  # fmt: skip
     engine = _Engine(player, given, system_prompt, plan, seed, execute, sampling, timeout)
-    store = _Store(Journal(Path(output), identity) if output is not None else None)
+    store = Store(Journal(Path(output), identity) if output is not None else None)
     bar = tqdm(total=plan.budget, unit=" rollouts", disable=not progress, desc="simulate")
     stopped = engine.run(source, store, bar)
     bar.close()
     return _finished(engine, store, stopped, plan, seed, mode, cells, given, system_prompt, axes)
-
-
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    budget: int
-    repeats: int
-    policy: str
-    fault_rate: float
-    runs: int
-    concurrency: int
-    max_turns: int
-    replay: bool
-
-    @classmethod
-    def of(
-        cls, mode: str, budget: Any, repeats: Any, policy: Any, fault_rate: Any, runs: Any,
-        concurrency: Any, max_turns: Any, replay: bool,
-    ) -> _Plan:  # fmt: skip
-        if mode not in MODES:
-            raise InputError(f"mode must be one of {', '.join(MODES)}; got {mode!r}. Pick one.")
-        preset = MODES[mode]
-        repeats = preset["repeats"] if repeats is None else repeats
-        default = repeats * 1_000_000 if replay else defaults.BUDGET
-        budget = default if budget is None else budget
-        counts = {
-            "budget": budget,
-            "repeats": repeats,
-            "runs": runs,
-            "concurrency": concurrency,
-            "max_turns": max_turns,
-        }
-        for name, value in counts.items():
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise InputError(
-                    f"{name} must be a whole number of at least 1; got {value!r}. Raise it."
-                )
-        policy = preset["policy"] if policy is None else policy
-        if policy not in POLICIES:
-            raise InputError(
-                f"repeat_policy must be one of {', '.join(POLICIES)}; got {policy!r}. Pick one."
-            )
-        rate = preset["fault_rate"] if fault_rate is None else fault_rate
-        if not isinstance(rate, (int, float)) or not 0 <= rate <= 1:
-            raise InputError(f"fault_rate must lie in [0, 1]; got {rate!r}. 0 is no fault.")
-        return cls(budget, repeats, policy, float(rate), runs, concurrency, max_turns, replay)
 
 
 def _own_asks(asks: Sequence[str], seed: int) -> Iterator[Situation]:
@@ -291,52 +205,6 @@ def _replay_context(
     return system_prompt, tools or read_tools(row.get("tools") or [])
 
 
-class _Store:
-    """Finished rollouts, in order: in memory by chunks of Arrow, or in the folder of a journal."""
-
-    def __init__(self, journal: Journal | None) -> None:
-        self.journal = journal
-        self.tables: list[pa.Table] = []
-        self.chunk: list[dict[str, Any]] = []
-        self.unit_rows = journal.unit_rows if journal else []  # of units that a part holds
-        self.kept = dict(journal.waiting) if journal else {}  # finished, in no part
-
-    def done(self, unit: int, repeat: int, record: dict[str, Any]) -> None:
-        """Keep a rollout the moment it is finished, whatever its place in the order."""
-        if self.journal is not None:
-            self.journal.add(unit, repeat, record)
-            self.kept[unit, repeat] = record
-
-    def emit(self, unit: int, records: Sequence[dict[str, Any]]) -> None:
-        """Write the rollouts of the next unit in order."""
-        self.chunk.extend(records)
-        for repeat in range(len(records)):
-            self.kept.pop((unit, repeat), None)
-        if len(self.chunk) >= PART_ROWS:
-            self.flush()
-
-    def flush(self) -> None:
-        """Turn the chunk into Arrow, or into a part of the folder."""
-        if not self.chunk:
-            return
-        if self.journal is None:
-            self.tables.append(schema.to_table(self.chunk))
-        else:
-            self.journal.part(self.chunk)
-            self.journal.shorten(self.kept)
-        self.chunk = []
-
-    def table(self) -> pa.Table:
-        """Return everything that was emitted."""
-        self.flush()
-        if self.journal is not None:
-            self.journal.close()
-            return self.journal.table()
-        if not self.tables:
-            return schema.to_table([])
-        return pa.concat_tables(self.tables, promote_options="permissive")
-
-
 class _Stop(Exception):
     """The run ends here, for a reason."""
 
@@ -345,7 +213,7 @@ class _Engine:
     """Plays units (a task of a run, all its attempts) and emits them in order."""
 
     def __init__(
-        self, agent: Agent, tools: Sequence[Tool], system_prompt: str | None, plan: _Plan, seed: int,
+        self, agent: Agent, tools: Sequence[Tool], system_prompt: str | None, plan: Plan, seed: int,
         execute: Any, sampling: Any, timeout: float | None,
     ) -> None:  # fmt: skip
         self.agent, self.tools, self.plan, self.seed = agent, list(tools), plan, seed
@@ -356,7 +224,7 @@ class _Engine:
         self.n_tasks = 0
         self.first_error: str | None = None
 
-    def run(self, source: Iterable[Situation], store: _Store, bar: Any) -> str:
+    def run(self, source: Iterable[Situation], store: Store, bar: Any) -> str:
         """Play until the budget is spent or the situations end; return why it stopped."""
         units = self._units(source)
         try:
@@ -397,7 +265,7 @@ class _Engine:
         return max(0, min(self.plan.repeats, self.plan.budget - self.n_rows))
 
     def _account(
-        self, unit: int, records: Sequence[dict[str, Any]], store: _Store, bar: Any
+        self, unit: int, records: Sequence[dict[str, Any]], store: Store, bar: Any
     ) -> None:
         records = records[: self._wanted()]
         store.emit(unit, records)
@@ -412,7 +280,7 @@ class _Engine:
         if self.n_errors == self.n_rows >= _DEAD_AFTER:
             raise _Stop("agent failed")
 
-    def _skip(self, unit: int, store: _Store, bar: Any) -> bool:
+    def _skip(self, unit: int, store: Store, bar: Any) -> bool:
         if unit >= len(store.unit_rows):
             return False
         self.n_rows += store.unit_rows[unit]
@@ -423,7 +291,7 @@ class _Engine:
     # An agent that answers at once is played here, without a thread.
 
     def _run_inline(
-        self, units: Iterable[tuple[int, str, Situation]], store: _Store, bar: Any
+        self, units: Iterable[tuple[int, str, Situation]], store: Store, bar: Any
     ) -> None:
         for unit, run, situation in units:
             if self._wanted() == 0:
@@ -432,7 +300,7 @@ class _Engine:
                 self._account(unit, self._play_unit(unit, run, situation, store), store, bar)
 
     def _play_unit(
-        self, unit: int, run: str, situation: Situation, store: _Store
+        self, unit: int, run: str, situation: Situation, store: Store
     ) -> list[dict[str, Any]]:
         def play(repeat: int) -> dict[str, Any]:
             known: dict[str, Any] | None = store.kept.get((unit, repeat))
@@ -459,7 +327,7 @@ class _Engine:
     # Any other agent is waited for, many rollouts at once.
 
     def _run_threaded(
-        self, units: Iterator[tuple[int, str, Situation]], store: _Store, bar: Any
+        self, units: Iterator[tuple[int, str, Situation]], store: Store, bar: Any
     ) -> None:
         failure: list[BaseException] = []
         stop = threading.Event()
@@ -485,7 +353,7 @@ class _Engine:
     async def _run_async(
         self,
         units: Iterator[tuple[int, str, Situation]],
-        store: _Store,
+        store: Store,
         bar: Any,
         stop: threading.Event,
     ) -> None:
@@ -517,7 +385,7 @@ class _Engine:
         return max(0, min(slots, -(-left // self._probe())), int(not window))
 
     async def _play_unit_async(
-        self, unit: int, run: str, situation: Situation, store: _Store, gate: asyncio.Semaphore
+        self, unit: int, run: str, situation: Situation, store: Store, gate: asyncio.Semaphore
     ) -> list[dict[str, Any]]:
         async def play(repeat: int) -> dict[str, Any]:
             known: dict[str, Any] | None = store.kept.get((unit, repeat))
@@ -557,7 +425,7 @@ def _behaviour(record: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def _finished(
-    engine: _Engine, store: _Store, stopped: str, plan: _Plan, seed: int, mode: str,
+    engine: _Engine, store: Store, stopped: str, plan: Plan, seed: int, mode: str,
     cells: Sequence[Cell], tools: Sequence[Tool], system_prompt: str | None, axes: Any,
 ) -> Rollouts:  # fmt: skip
     data = schema.from_table(store.table())
@@ -582,9 +450,7 @@ def _situations(data: Dataset) -> Iterator[dict[str, Any]]:
             last = task
 
 
-def _warnings(
-    engine: _Engine, plan: _Plan, stopped: str, n_rows: int, has_tools: bool
-) -> list[str]:
+def _warnings(engine: _Engine, plan: Plan, stopped: str, n_rows: int, has_tools: bool) -> list[str]:
     notes = []
     if stopped == "no new situations":
         notes.append(

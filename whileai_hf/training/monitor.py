@@ -26,6 +26,7 @@ from whileai_hf.errors import InputError
 from whileai_hf.extras import require
 from whileai_hf.guard.alarm import HackAlarm, Look
 from whileai_hf.guard.completion_features import completion_features, completion_text
+from whileai_hf.training.observed import name_of, observed, reward_function
 
 _collectives = require("accelerate.utils", "train")
 TrainerCallback: Any = require("transformers.trainer_callback", "train").TrainerCallback
@@ -147,30 +148,12 @@ class HackMonitor(TrainerCallback, ExportableState):
             reward: A TRL reward function, synchronous or not, or a verifier.
             weight: Its weight in the trained sum; null takes the trainer's `reward_weights`.
         """
-        function = reward.reward_func() if hasattr(reward, "reward_func") else reward
-        if not callable(function):
-            raise InputError(
-                f"wrap takes a reward function or a verifier; got {type(reward).__name__}. "
-                "Pass a function of (completions, **columns)."
-            )
+        function = reward_function(reward)
         index = len(self._names)
-        name = getattr(function, "__name__", type(function).__name__)
-        self._names.append(name)
+        self._names.append(name_of(function))
         self._weights.append(math.nan if weight is None else float(weight))
         self._calls.append(0)
-        if inspect.iscoroutinefunction(function):
-
-            @functools.wraps(function)
-            async def wrapped(**columns: Any) -> Any:
-                return self._record(index, await function(**columns), columns)
-        else:
-
-            @functools.wraps(function)
-            def wrapped(**columns: Any) -> Any:
-                return self._record(index, function(**columns), columns)
-
-        wrapped.__name__ = name  # TRL names the metric after it
-        return wrapped
+        return observed(function, functools.partial(self._record, index))
 
     def _record(self, index: int, rewards: Any, columns: Mapping[str, Any]) -> Any:
         completions, prompts = columns["completions"], columns["prompts"]

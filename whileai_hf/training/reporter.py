@@ -14,6 +14,7 @@ from whileai_hf import messages as chat
 from whileai_hf.errors import InputError
 from whileai_hf.extras import require
 from whileai_hf.training.monitor import run_async
+from whileai_hf.training.observed import name_of, observed, reward_function
 from whileai_hf.training.report_card import write_card
 from whileai_hf.training.run_folder import RunFolder
 from whileai_hf.training.sampling import sample
@@ -89,21 +90,8 @@ class RunReporter(TrainerCallback):
 
     def wrap(self, reward: Any) -> Callable[..., Any]:
         """Return a reward function that behaves as `reward` and shows its completions."""
-        function = reward.reward_func() if hasattr(reward, "reward_func") else reward
-        name = getattr(function, "__name__", type(function).__name__)
-        if inspect.iscoroutinefunction(function):
-
-            @functools.wraps(function)
-            async def wrapped(**columns: Any) -> Any:
-                return self._see(name, await function(**columns), columns)
-        else:
-
-            @functools.wraps(function)
-            def wrapped(**columns: Any) -> Any:
-                return self._see(name, function(**columns), columns)
-
-        wrapped.__name__ = name
-        return wrapped
+        function = reward_function(reward)
+        return observed(function, functools.partial(self._see, name_of(function)))
 
     def _see(self, name: str, rewards: Any, columns: Mapping[str, Any]) -> Any:
         prompts, completions = columns["prompts"], columns["completions"]

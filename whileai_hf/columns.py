@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from datasets import Dataset, DatasetDict, Features, IterableDataset
+from datasets.fingerprint import Hasher
 from datasets.utils import (
     are_progress_bars_disabled,
     disable_progress_bars,
@@ -184,7 +185,9 @@ def with_columns(dataset: D, new: Mapping[str, tuple[Any, Any]]) -> D:
     info = base.info.copy()
     info.features = Features(features)
     table = table.replace_schema_metadata(None)
-    out = type(dataset)(table, info=info, split=dataset.split)
+    # Of the new columns alone: hashing the whole table anew would copy it.
+    mark = Hasher.hash([base._fingerprint, [(n, table.column(n).to_pylist()) for n in new]])
+    out = type(dataset)(table, info=info, split=dataset.split, fingerprint=mark)
     return cast("D", out)
 
 

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from datasets import Dataset, DatasetInfo, Features, Json, List, Value
+from datasets.fingerprint import generate_random_fingerprint
 from datasets.utils.json import ujson_dumps, ujson_loads
 
 from whileai_hf.errors import InputError, SchemaError
@@ -323,7 +324,10 @@ def from_table(table: pa.Table) -> Dataset:
     """View a table of `to_table` as a `datasets.Dataset`, its features explicit."""
     features = Features.from_arrow_schema(table.schema)
     features = Features({name: FEATURES.get(name, kind) for name, kind in features.items()})
-    return Dataset(table, info=DatasetInfo(features=features))
+    # A mark of its own, not a hash of the table, which would copy it: what lives in memory is
+    # cached by no `map`.
+    mark = generate_random_fingerprint()
+    return Dataset(table, info=DatasetInfo(features=features), fingerprint=mark)
 
 
 def empty() -> Dataset:

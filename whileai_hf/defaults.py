@@ -68,3 +68,20 @@ MONITOR_WINDOW = 5
 #: Rollouts that gold scores in the first window, and in each later one (convention, measured in
 #: tests/parity/monitor.py).
 MONITOR_AUDIT = (64, 16)
+
+#: Pass rate of a task where none was measured (convention).
+BASE_PASS_RATE = 0.6
+
+#: Chance of showing an effect that a size is asked for (Cohen 1988, Statistical Power Analysis for
+#: the Behavioral Sciences, section 2.4).
+POWER = 0.8
+
+#: Gain in mean reward that an evaluation should be able to show (convention).
+EFFECT = 0.05
+
+#: Simulated comparisons behind a size or a power: a standard error of 0.6 points at 80 %.
+POWER_DRAWS = 4_000
+
+#: Difference in the share of answered rollouts beyond which two sides are not comparable
+#: (convention).
+ANSWERED_GAP = 0.1

@@ -16,12 +16,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from datasets import Dataset
 from numpy.typing import NDArray
 
 from whileai_hf import columns, defaults
 from whileai_hf.errors import InputError
 from whileai_hf.measure.interval import Interval, check_confidence, t_quantile
+from whileai_hf.measure.noise import noise_band
 from whileai_hf.measure.paired import paired_interval, sign_flip
 
 Floats = NDArray[np.float64]
@@ -48,9 +51,12 @@ class Verdict(enum.Enum):
 class Cause(enum.Enum):
     """Why two sets of rollouts cannot be compared; the value says how to repair it."""
 
-    TASKS = "fewer than half of the tasks are shared; run the same tasks with simulate(tasks=…)"
+    TASKS = "fewer than half of all tasks are shared; run the same tasks with simulate(tasks=…)"
     PROMPTS = "the system prompts differ; compare rollouts of one prompt"
     JUDGES = "the judges differ; grade both sides with one judge"
+    ANSWERED = (
+        "one side leaves far more rollouts unanswered; repair the agent or its endpoint first"
+    )
     GRADED = "the share of judged rollouts differs by more than the difference; judge the rest"
 
     def __str__(self) -> str:
@@ -198,9 +204,11 @@ def delta_report(
         )
     deltas = _holm(deltas, confidence)
     main, others = deltas[0], tuple(deltas[1:])
-    noise = _noise(run_std, run_std_runs, confidence)
+    noise = None
+    if run_std is not None:
+        noise = noise_band(run_std, runs=run_std_runs, n_tasks=main.n_tasks, confidence=confidence)
     seeds = _seed_interval(train_runs, main, target, confidence)
-    causes = tuple(_causes(sides, main))
+    causes = tuple(_causes(sides, main, unpaired))
     verdict = _verdict(main, noise, seeds, train_runs, causes)
     if proxy is not None and _over_optimized(next(d for d in deltas if d.metric == proxy), main):
         verdict = Verdict.OVER_OPTIMIZED
@@ -256,6 +264,17 @@ class _Side:
     def judged(self) -> float:
         """Share of rollouts with a reward."""
         return float(np.mean(~np.isnan(self.reward))) if self.reward.size else 0.0
+
+    @property
+    def answered(self) -> float:
+        """Share of rollouts in which the agent said something."""
+        if "final_text" not in self.dataset.column_names or not self.reward.size:
+            return 1.0
+        text = columns.read(self.dataset, ["final_text"], "compare").column(0)
+        if not (pa.types.is_string(text.type) or pa.types.is_large_string(text.type)):
+            return 1.0
+        said = pc.utf8_length(pc.utf8_trim_whitespace(text))
+        return float(np.mean(said.fill_null(0).to_numpy() > 0))
 
     def distinct(self, column: str) -> set[Any]:
         """Values of a column, nulls aside."""
@@ -337,21 +356,6 @@ def _shown(d: Delta, p_holm: float, confidence: float) -> Delta:
     )
 
 
-def _noise(run_std: float | None, runs: int | None, confidence: float) -> Interval | None:
-    """The band in which two runs of one model differ: t times the square root of two times their sd."""
-    if run_std is None:
-        return None
-    if not run_std >= 0 or (runs is not None and runs < 2):
-        raise InputError(
-            f"run_std must be at least 0 and come from 2 or more runs; got {run_std!r} of {runs!r}. "
-            "Use eval_variance on re-runs of one model."
-        )
-    quantile = t_quantile(confidence, runs - 1) if runs is not None else 1.96
-    half = quantile * math.sqrt(2) * run_std
-    how = f"t of {runs} runs" if runs is not None else "a known sd"
-    return Interval(-half, half, confidence, how)
-
-
 def _seed_interval(
     train_runs: Mapping[str, Sequence[Dataset]] | None, main: Delta, target: str, confidence: float
 ) -> Interval | None:
@@ -376,10 +380,10 @@ def _seed_interval(
     return Interval(centre - wide, centre + wide, confidence, f"{main.interval.method} and seeds")
 
 
-def _causes(sides: Sequence[_Side], main: Delta) -> list[Cause]:
+def _causes(sides: Sequence[_Side], main: Delta, unpaired: int) -> list[Cause]:
     a, b = sides
     causes = []
-    if 2 * main.n_tasks < max(len(a.ids), len(b.ids)):
+    if unpaired > main.n_tasks:
         causes.append(Cause.TASKS)
     prompts = a.prompts(), b.prompts()
     if prompts[0] and prompts[1] and not prompts[0] & prompts[1]:
@@ -387,6 +391,8 @@ def _causes(sides: Sequence[_Side], main: Delta) -> list[Cause]:
     judges = a.distinct("judge"), b.distinct("judge")
     if judges[0] and judges[1] and judges[0] != judges[1]:
         causes.append(Cause.JUDGES)
+    if abs(a.answered - b.answered) > defaults.ANSWERED_GAP:
+        causes.append(Cause.ANSWERED)
     if abs(a.judged - b.judged) > max(abs(main.delta), 0.01):
         causes.append(Cause.GRADED)
     return causes

@@ -102,7 +102,7 @@ def mean_interval(
             f"values must lie in [0, 1]; got {float(x[~((x >= 0) & (x <= 1))][0])!r}. Scale them."
         )
     if method == "wilson":
-        low, high = _wilson(x, float(n.sum()), confidence)
+        low, high = map(float, effective_wilson(x, float(n.sum()), confidence))
     elif method == "t":
         low, high = _student(x, confidence)
     elif method in ("percentile", "bca"):
@@ -116,17 +116,43 @@ def mean_interval(
     return Interval(max(low, 0.0), min(high, 1.0), confidence, method)
 
 
-def _wilson(x: Floats, attempts: float, confidence: float) -> tuple[float, float]:
-    n = x.size
+def effective_wilson(values: Any, attempts: Any, confidence: float) -> tuple[Any, Any]:
+    """The default interval of `mean_interval`, tasks on the last axis, leading axes batched.
+
+    Args:
+        values: Values in [0, 1], shape (..., tasks).
+        attempts: Attempts behind all tasks together, broadcast against the leading axes.
+        confidence: Nominal coverage.
+    """
+    x = np.asarray(values, dtype=np.float64)
+    n = x.shape[-1]
+    m = x.mean(-1)
     if n < 2:
-        return 0.0, 1.0
-    m = float(x.mean())
-    se = float(x.std(ddof=1)) / math.sqrt(n)
-    size = float(np.clip(m * (1 - m) / se**2, n, max(attempts, n))) if se > 1e-12 else float(n)
+        return np.zeros_like(m)[()], np.ones_like(m)[()]
+    low, high = wilson_of(m, x.var(-1, ddof=1) / n, n, attempts, confidence)
+    return low[()], high[()]
+
+
+def wilson_of(
+    mean: Any, variance: Any, n: int, attempts: Any, confidence: float
+) -> tuple[Floats, Floats]:
+    """Wilson interval of a proportion whose variance was estimated over clusters.
+
+    Args:
+        mean: The proportion, any shape.
+        variance: Squared standard error of `mean` over clusters.
+        n: Clusters, at least 2; they bound the effective sample size from below.
+        attempts: Observations; they bound it from above.
+        confidence: Nominal coverage, with Student's quantile at n - 1.
+    """
+    m, v = np.asarray(mean, dtype=np.float64), np.asarray(variance, dtype=np.float64)
+    spread = np.maximum(m * (1 - m), 0.0)
+    seen = np.where(v > 1e-24, spread / np.maximum(v, 1e-24), float(n))
+    size = np.clip(seen, n, np.maximum(attempts, n))
     q = t_quantile(confidence, n - 1)
     scale = 1 + q * q / size
     middle = (m + q * q / (2 * size)) / scale
-    half = q * math.sqrt(max(m * (1 - m), 0.0) / size + q * q / (4 * size * size)) / scale
+    half = q * np.sqrt(spread / size + q * q / (4 * size * size)) / scale
     return middle - half, middle + half
 
 

@@ -57,7 +57,7 @@ def paired_interval(
             f"shape {d.shape}. Pair the runs by task first."
         )
     if method == "adjusted-wald":
-        low, high = adjusted_wald(d, confidence)
+        low, high = map(float, adjusted_wald(d, confidence))
     elif method == "t":
         half = t_quantile(confidence, d.size - 1)
         half *= float(d.std(ddof=1)) / math.sqrt(d.size) if d.size > 1 else 1.0
@@ -75,16 +75,35 @@ def paired_interval(
 def adjusted_wald(differences: Any, confidence: float) -> tuple[Any, Any]:
     """The default interval of `paired_interval`, tasks on the last axis, leading axes batched."""
     d = np.asarray(differences, dtype=np.float64)
-    n, alpha = d.shape[-1], 1 - confidence
-    total, square = d.sum(-1), (d * d).sum(-1)
     changed = (np.abs(d) > TOLERANCE).sum(-1)
+    low, high = wald_of(d.sum(-1), (d * d).sum(-1), changed, d.shape[-1], confidence)
+    return low[()], high[()]
+
+
+def wald_of(
+    total: Any, square: Any, changed: Any, n: int, confidence: float
+) -> tuple[Floats, Floats]:
+    """The adjusted Wald interval from the sums that it is made of, any shape.
+
+    Args:
+        total: Sum of the differences.
+        square: Sum of their squares.
+        changed: Tasks whose difference is not zero.
+        n: Tasks.
+        confidence: Nominal coverage.
+    """
+    alpha = 1 - confidence
     h2 = (square + 1.0) / (changed + 1)
     centre = total / (n + 2)
     variance = np.maximum((square + 2 * h2) / (n + 2) - centre**2, 0.0)
     half = float(special.ndtri(1 - alpha / 2)) * np.sqrt(variance / (n + 2))
-    half = np.where(changed == 0, 1 - (alpha / 2) ** (1 / n), half)
-    low, high = np.clip(centre - half, -1, 1), np.clip(centre + half, -1, 1)
-    return (float(low), float(high)) if d.ndim == 1 else (low, high)
+    half = np.where(changed == 0, nothing_changed(n, confidence), half)
+    return np.clip(centre - half, -1, 1), np.clip(centre + half, -1, 1)
+
+
+def nothing_changed(n: int, confidence: float) -> float:
+    """Largest share of tasks that may differ where none of `n` did (Clopper and Pearson 1934)."""
+    return float(1 - ((1 - confidence) / 2) ** (1 / n))
 
 
 def sign_flip(differences: Any, *, draws: int = 20_000, seed: int = 0) -> tuple[float, float]:
@@ -133,14 +152,29 @@ def _lattice(steps: Floats) -> tuple[NDArray[np.int64], float] | None:
 def _convolved(steps: NDArray[np.int64], unit: float, observed: float) -> tuple[float, float]:
     total = int(steps.sum())
     law = np.ones(1)  # law[j]: chance that the steps taken upwards sum to j
-    for step in steps:
-        grown = np.zeros(law.size + int(step))
-        grown[: law.size] += law / 2
-        grown[int(step) :] += law / 2
-        law = grown
+    for step, times in zip(*np.unique(steps, return_counts=True), strict=True):
+        law = _convolve(law, _spaced_binomial(int(step), int(times)))
     value = np.abs(2 * np.arange(total + 1) - total)
     goal = round(observed / unit)
     return float(law[value > goal].sum()), float(law[value == goal].sum())
+
+
+def _spaced_binomial(step: int, times: int) -> Floats:
+    """Law of the sum of `times` steps of one size, each taken upwards with chance one half."""
+    up = np.arange(times + 1)
+    log = special.gammaln(times + 1) - special.gammaln(up + 1) - special.gammaln(times - up + 1)
+    law = np.zeros(step * times + 1)
+    law[::step] = np.exp(log - times * math.log(2))
+    return law
+
+
+def _convolve(a: Floats, b: Floats) -> Floats:
+    """Convolve two laws; large ones by FFT, whose error of 1e-16 is far below any p that decides."""
+    if a.size * b.size < 10_000_000:
+        return np.convolve(a, b)
+    n = a.size + b.size - 1
+    whole = np.fft.irfft(np.fft.rfft(a, n) * np.fft.rfft(b, n), n)
+    return np.maximum(whole, 0.0)
 
 
 def _counted(sums: Floats, observed: float) -> tuple[float, float]:

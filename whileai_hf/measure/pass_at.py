@@ -61,6 +61,7 @@ class PassAt:
     n_partial: int  #: rewards strictly between 0 and 1
     n_short: int  #: tasks with fewer than k judged attempts, left out of pass^k and pass@k
     threshold: float | None  #: a reward at or above it is a pass; null means 1 is a pass
+    attempts: tuple[int, int]  #: fewest and most judged attempts of a task
 
     def __str__(self) -> str:
         return f"{self._line()}\n{self._note()}"
@@ -87,6 +88,8 @@ class PassAt:
             said.append(f"{interval.confidence:.0%} intervals over tasks, {interval.method}")
         if self.n_unjudged:
             said.append(f"{self.n_unjudged} of {self.n_rollouts} rollouts unjudged and left out")
+        if self.attempts[0] != self.attempts[1]:
+            said.append(f"tasks have {self.attempts[0]} to {self.attempts[1]} judged attempts")
         if self.n_unjudged_tasks:
             said.append(f"{self.n_unjudged_tasks} tasks have no judged rollout")
         if self.n_short:
@@ -279,6 +282,7 @@ def _measure(
         n_tasks=int(kept.sum()), n_rollouts=reward.size, n_unjudged=int((~judged).sum()),
         n_unjudged_tasks=int((~kept).sum()), n_partial=n_partial,
         n_short=int(np.sum(n < k)) if k > 1 else 0, threshold=threshold,
+        attempts=(int(n.min()), int(n.max())) if n.size else (0, 0),
     )  # fmt: skip
 
 

@@ -79,7 +79,7 @@ POWER = 0.8
 #: Gain in mean reward that an evaluation should be able to show (convention).
 EFFECT = 0.05
 
-#: Simulated comparisons behind a size or a power: a standard error of 0.6 points at 80 %.
+#: Simulated comparisons behind a size or a power: a standard error of 0.6 points at 80 % (convention).
 POWER_DRAWS = 4_000
 
 #: Difference in the share of answered rollouts beyond which two sides are not comparable

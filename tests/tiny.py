@@ -86,6 +86,7 @@ def _core():
 def tokenizer(chat_template=CHATML):
     fast = PreTrainedTokenizerFast(
         tokenizer_object=Tokenizer.from_str(_core()),
+        bos_token="<|endoftext|>",
         eos_token="<|im_end|>",
         pad_token="<|endoftext|>",
         padding_side="left",

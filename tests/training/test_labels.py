@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import json
-import sys
+import re
 from pathlib import Path
 
 import pytest
 import tiny
 import torch
 import trl
+from parity import templates
 from reports import public_reports
 from trl import SFTConfig, SFTTrainer
 
 import whileai_hf as wai
 
 pytestmark = pytest.mark.filterwarnings("ignore")
-TEMPLATES = sorted((Path(trl.__file__).parent / "chat_templates").glob("*.jinja"))
+TEMPLATES = templates.TEMPLATES
 
 
 def rollouts(n=4, bad_first=True, mask=None):
@@ -49,8 +50,7 @@ def test_the_trained_tokens_are_the_masked_turns_and_their_stop_token(template):
     call = (
         '<tool_call>{"name": "get_weather", "arguments": {"city": "Paris"}}</tool_call><|im_end|>'
     )
-    ends = "\n" if template == tiny.UNMARKED else ""
-    assert trained_text(tok, made[0]) == f"{call}{ends}It is sunny in Paris.<|im_end|>{ends}"
+    assert trained_text(tok, made[0]) == f"{call}It is sunny in Paris.<|im_end|>"
     assert "nope" in tok.decode(made[0]["input_ids"])
     assert made.report.methods == {"generation" if template == tiny.CHATML else "prefix": 1}
 
@@ -158,42 +158,49 @@ def test_the_trainers_loss_is_the_masked_cross_entropy(packing, tmp_path):
     assert losses[-1] < losses[0]
 
 
-MESSAGES = tiny.conversation(0)
+#: What a turn may hold beside its own words: markers, and where it is sent; one with a thought names
+#: the channel of each part, which the model has to write as well.
+_BESIDE = {
+    "chat": re.compile(r"<[^<>]*>|\[[^\[\]]*\]|\b(final|to=user)\b|\s"),
+    "reasoning": re.compile(
+        r"<[^<>]*>|\[[^\[\]]*\]|\b(final|analysis|assistant|model|thought|to=user|to=self)\b|\s"
+    ),
+}
 
 
-def label_with(template, messages=MESSAGES, tools=(tiny.WEATHER,)):
-    tok = tiny.tokenizer()
-    mask = [int(m["role"] == "assistant") for m in messages]
-    made = wai.to_sft(
-        wai.Rollouts.from_records(
-            [{"messages": messages, "tools": list(tools) or None, "loss_mask": mask}]
-        ),
-        tok,
-        chat_template=template,
-    )
-    return tok, made
-
-
+@pytest.mark.parametrize("name", templates.CONVERSATIONS)
 @pytest.mark.parametrize("path", TEMPLATES, ids=lambda p: p.stem)
-def test_every_template_of_trl_is_exact_unrolled_or_refused(path):
-    tok, made = label_with(path.read_text(encoding="utf-8"))
+def test_every_template_of_trl_trains_the_turns_and_their_stop_token_or_is_refused(path, name):
+    made = templates.labelled(path.read_text(encoding="utf-8"), name)
     if not len(made):
         assert made.report.refused
         return
+    tok = tiny.tokenizer()
     said = "".join(trained_text(tok, row) for row in made)
-    assert "It is sunny in Paris." in said or made.report.lost
-    for foreign in ("Weather in Paris", "Be brief", "Get the weather in a city"):
-        assert foreign not in said
-    assert "sunny" not in said.replace("It is sunny in Paris.", "")
+    turns = [m for m in templates.CONVERSATIONS[name][0] if m["role"] == "assistant"]
+    for turn in turns:
+        assert said.count(turn["content"]) >= 1
+    assert "stop token" in made.report.lost or not said.rstrip().endswith(turns[-1]["content"])
+    if name == "tools":
+        assert "get_weather" in said
+        for foreign in ("Weather in Paris", "Be brief", "Get the weather", "sunny<"):
+            assert foreign not in said
+        return
+    for turn in turns:
+        for own in (turn["content"], turn.get("reasoning_content", "")):
+            said = said.replace(own, "", 1)
+    assert not _BESIDE[name].sub("", said)
 
 
 def test_the_table_of_templates_is_the_one_that_is_kept():
+    """A new TRL that changes it fails here: run tests/parity/templates.py and read the difference."""
     kept = json.loads((Path(__file__).parents[1] / "data" / "templates.json").read_text())
-    sys.path.insert(0, str(Path(__file__).parents[1]))
-    from parity.templates import verdict
-
-    assert {p.stem: verdict(p.read_text(encoding="utf-8")) for p in TEMPLATES} == kept
-    assert sum(v == "exact" for v in kept.values()) >= 40
+    found = templates.table()
+    assert found == kept
+    assert templates.page(found) == templates.PAGE.read_text(encoding="utf-8")
+    exact = {n: sum(row[n].startswith("exact") for row in kept.values()) for n in ("chat", "tools")}
+    assert exact["chat"] >= 60
+    assert exact["tools"] >= 43
 
 
 HERE = {"K01", "K05", "K06", "K07", "K08", "K10"}

@@ -2,33 +2,47 @@
 
 `SFTTrainer` uses a `labels` column as it is, through packing, truncation and streaming, and no other
 column it reads is as safe: it ignores a per-message mask, and a `completion_mask` without its flag. So
-the mask becomes token labels here. The characters of a turn come from the template's own
-`{% generation %}` spans where it has them, else from rendering prefixes, which is accepted only where
-each prefix is one; where a template rewrites the history, each trained turn becomes a row of its own;
-where nothing is right, the row is refused with the message at which it fails.
+the mask becomes token labels here. `turns` finds the characters of a turn; where a template rewrites
+the history, each trained turn becomes a row of its own; where nothing is right, the row is refused
+with the message at which it fails.
 """
 
 from __future__ import annotations
 
+import json
+import warnings
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import Any, ClassVar
 
-import numpy as np
-from datasets import Dataset, Features, List, Value
+import pyarrow.compute as pc
+from datasets import Dataset, Features, IterableDataset, List, Value
+from datasets.fingerprint import (
+    generate_random_fingerprint,
+    get_temporary_cache_files_directory,
+)
 
 from whileai_hf import columns, schema
-from whileai_hf import messages as chat
 from whileai_hf.errors import InputError
-from whileai_hf.extras import require
 from whileai_hf.rollouts import Rollouts
+from whileai_hf.training.turns import (
+    TemplateError,
+    TurnFinder,
+    Turns,
+    lost_parts,
+    training_template,
+)
 
 #: Which turns are trained: every agent turn, the last one, or those of the column `loss_mask`.
 MASKS = ("column", "assistant", "final")
 
 #: Label of a token that is not trained.
 IGNORED = -100
+
+#: Columns that labels are made of; the others are left behind.
+_READS = ("messages", "tools", "loss_mask", "finish_reason", "task_id", "rollout_id")
 
 _FEATURES = Features(
     {
@@ -39,9 +53,20 @@ _FEATURES = Features(
     }
 )
 
+#: What the report is made of; the columns leave again.
+_NOTES = Features(
+    {
+        "method": Value("string"),
+        "refused": List(Value("string")),
+        "lost": List(Value("string")),
+        "n_tokens": Value("int64"),
+        "n_trained": Value("int64"),
+    }
+)
 
-class TemplateError(ValueError):
-    """A chat template does not say where a turn begins and ends."""
+_TOO_LONG = "a trained turn longer than max_length"
+_CUT = "a last turn that the token limit cut"
+_NOTHING = "no turn to train"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +77,8 @@ class LabelReport:
     n_rows: int
     n_tokens: int
     n_trained: int
-    methods: dict[str, int]  #: rows by how turns were found: generation, prefix, unrolled
-    refused: dict[str, int]  #: rows that were left out, by reason
+    methods: dict[str, int]  #: rollouts by how turns were found: generation, prefix, unrolled
+    refused: dict[str, int]  #: rollouts, or turns of them, that were left out, by reason
     lost: dict[str, int] = field(default_factory=dict)  #: trained content that the template drops
 
     def __str__(self) -> str:
@@ -73,18 +98,21 @@ class LabelReport:
 
 
 def to_sft(
-    rows: Dataset,
+    rows: Dataset | IterableDataset,
     tokenizer: Any,
     *,
     chat_template: str | None = None,
     mask: str = "column",
     unroll: bool = False,
     max_length: int | None = None,
-) -> Rollouts:
+    num_proc: int | None = None,
+) -> Any:
     """Turn rollouts into `input_ids` and `labels` for `SFTTrainer`.
 
+    The work is one batched `map`, written to disk as it goes, so memory stays flat.
+
     Args:
-        rows: Rollouts with `messages`, and perhaps `tools` and `loss_mask`.
+        rows: Rollouts with `messages`, and perhaps `tools` and `loss_mask`; a dataset or a stream.
         tokenizer: A fast `transformers` tokenizer with a chat template.
         chat_template: Template to use instead; null takes the training variant that TRL ships for
             the tokenizer's template where there is one, else the tokenizer's own.
@@ -93,288 +121,293 @@ def to_sft(
         unroll: Whether every trained turn becomes a row of its own, with the history it had.
         max_length: Tokens that a sequence may have; a longer rollout is unrolled, and a turn that
             is still too long is left out and counted. Nothing is cut.
+        num_proc: Processes that share the work.
 
     Returns:
         Rows with `input_ids` and `labels`; pass them to `SFTTrainer` as they are. `.report` says
-        how turns were found and what was left out.
+        how turns were found and what was left out. A stream gives a stream, which warns of each
+        reason for leaving rows out when it meets it.
 
     Raises:
         InputError: The tokenizer has no template or is not fast, or an option is unknown.
     """
-    columns.check_dataset(rows, "to_sft")
+    columns.check_dataset(rows, "to_sft", stream=True)
     columns.check_columns(rows, ["messages"], "to_sft")
     if mask not in MASKS:
         raise InputError(f"mask must be one of {', '.join(MASKS)}; got {mask!r}. Pick one.")
+    if max_length is not None and max_length < 1:
+        raise InputError(f"max_length must be at least 1; got {max_length!r}. Raise it.")
     if mask == "column":
         columns.check_columns(rows, ["loss_mask"], "to_sft(mask='column')")
-    labeller = Labeller(
-        tokenizer, training_template(tokenizer, chat_template), mask, unroll, max_length
+    template = training_template(tokenizer, chat_template)
+    labels = SftLabels(tokenizer, template, mask, unroll, max_length)
+    if isinstance(rows, IterableDataset):
+        stream = rows if rows.column_names is None else rows.select_columns(_present(rows))
+        left = _READS if rows.column_names is None else _present(rows)
+        return stream.map(
+            _Warned(labels), batched=True, remove_columns=list(left), features=_FEATURES
+        )
+    return _labelled(rows.with_format(None), labels, num_proc)
+
+
+def _present(rows: Dataset | IterableDataset) -> list[str]:
+    return [name for name in _READS if name in rows.column_names]
+
+
+def _labelled(rows: Dataset, labels: SftLabels, num_proc: int | None) -> Rollouts:
+    if not len(rows):
+        empty = Dataset.from_dict({name: [] for name in _FEATURES}, features=_FEATURES)
+        return Rollouts.of(empty, LabelReport(0, 0, 0, 0, {}, {}))
+    names = _present(rows)
+    kept = Dataset.select_columns(rows, names)
+    path = None if rows.cache_files else _temporary_file()
+    made = Dataset.map(
+        kept, labels, batched=True, batch_size=200, remove_columns=names, num_proc=num_proc,
+        features=Features({**_FEATURES, **_NOTES}), cache_file_name=path, desc="Labels",
+    )  # fmt: skip
+    report = _report(len(rows), made)
+    table = made.data.table
+    empty = pc.equal(table.column("n_tokens"), 0)
+    made = made.remove_columns(list(_NOTES))
+    if pc.any(empty).as_py():
+        made = made.select(pc.indices_nonzero(pc.invert(empty)).to_pylist())
+    return Rollouts.of(made, report)
+
+
+def _temporary_file() -> str:
+    """Name a file for rows that have none: in memory they would be held twice over."""
+    folder = Path(get_temporary_cache_files_directory())
+    return str(folder / f"labels-{generate_random_fingerprint()}.arrow")
+
+
+def _report(n_in: int, made: Dataset) -> LabelReport:
+    table = made.data.table
+    n_tokens = table.column("n_tokens")
+    return LabelReport(
+        n_in,
+        int(pc.sum(pc.not_equal(n_tokens, 0)).as_py()),
+        int(pc.sum(n_tokens).as_py()),
+        int(pc.sum(table.column("n_trained")).as_py()),
+        _counted(table.column("method")),
+        _counted(pc.list_flatten(table.column("refused"))),
+        _counted(pc.list_flatten(table.column("lost"))),
     )
-    names = [
-        n
-        for n in ("messages", "tools", "loss_mask", "task_id", "rollout_id")
-        if n in rows.column_names
-    ]
-    made: dict[str, list[Any]] = {name: [] for name in _FEATURES}
-    counts, refused, lost = Counter[str](), Counter[str](), Counter[str]()
-    n_tokens = n_trained = 0
-    for batch in columns.batches(rows.select_columns(names)):
-        for values in zip(*batch.values(), strict=True):
-            record = schema.to_record(dict(zip(batch, values, strict=True)))
-            try:
-                sequences, method = labeller(record)
-            except TemplateError as error:
-                refused[str(error)] += 1
-                continue
-            counts[method] += bool(sequences)
-            refused.update(
-                (labeller.too_long and {"a trained turn longer than max_length": labeller.too_long})
-                or {}
-            )
-            lost.update(labeller.lost)
-            for ids, labels in sequences:
-                made["input_ids"].append(ids)
-                made["labels"].append(labels)
-                made["task_id"].append(record.get("task_id"))
-                made["rollout_id"].append(record.get("rollout_id"))
-                n_tokens += len(ids)
-                n_trained += sum(label != IGNORED for label in labels)
-    report = LabelReport(
-        len(rows),
-        len(made["input_ids"]),
-        n_tokens,
-        n_trained,
-        dict(counts),
-        dict(refused),
-        dict(lost),
-    )
-    return Rollouts.of(Dataset.from_dict(made, features=_FEATURES), report)
 
 
-def training_template(tokenizer: Any, chat_template: str | None) -> str:
-    """Return the template to train with; see `to_sft`."""
-    if not getattr(tokenizer, "is_fast", False):
-        raise InputError(
-            "to_sft needs a fast tokenizer, which knows where each token stands in the text; "
-            f"got {type(tokenizer).__name__}. Load it with AutoTokenizer(use_fast=True)."
-        )
-    if chat_template is not None:
-        return chat_template
-    own = tokenizer.chat_template
-    if not isinstance(own, str):
-        raise InputError(
-            "to_sft needs a chat template; the tokenizer has none. Pass chat_template=…, or use the "
-            "tokenizer of an instruct model."
-        )
-    try:
-        trl = require("trl.chat_template_utils", "train")
-        known: str | None = trl.get_training_chat_template(tokenizer)
-    except (ImportError, ValueError):
-        known = None  # no TRL, or a template that TRL does not know: prefixes will tell
-    return known or own
+def _counted(values: Any) -> dict[str, int]:
+    return dict(Counter(v for v in values.to_pylist() if v is not None))
 
 
-class Labeller:
-    """Finds the characters of each agent turn, and labels the tokens of those that are trained."""
+@dataclass(frozen=True)
+class SftLabels:
+    """The transform of `to_sft`: a batch of rollouts to a batch of labelled sequences.
 
-    def __init__(
-        self, tokenizer: Any, template: str, mask: str, unroll: bool, max_length: int | None
-    ) -> None:
-        self.tokenizer, self.template, self.mask = tokenizer, template, mask
-        self.unroll, self.max_length = unroll, max_length
-        self.render_jinja = require(
-            "transformers.utils.chat_template_utils", "train"
-        ).render_jinja_template
-        self.marked = "generation" in template
-        self.wants_text: bool | None = (
-            None  # whether the template takes arguments as JSON text alone
-        )
-        self.lost: Counter[str] = Counter()
-        self.too_long = 0
+    Use it with `Dataset.map(..., batched=True, remove_columns=…)`. A rollout that gives nothing
+    leaves one row without tokens, which says why in `refused`.
 
-    def __call__(self, record: Mapping[str, Any]) -> tuple[list[tuple[list[int], list[int]]], str]:
-        """Label one rollout.
+    Attributes:
+        tokenizer: A fast tokenizer.
+        template: The chat template.
+        mask: Which turns are trained, one of `MASKS`.
+        unroll: Whether every trained turn is a sequence of its own.
+        max_length: Tokens that a sequence may have; null for any number.
+    """
 
-        Returns:
-            Sequences of `(input_ids, labels)`, and how the turns were found.
+    version: ClassVar[str] = "2"
 
-        Raises:
-            TemplateError: The template does not say where a trained turn stands.
-        """
-        messages = [_rendered(m) for m in record["messages"] or []]
-        tools = record.get("tools") or None
-        if self.wants_text is None and any(m.get("tool_calls") for m in messages):
-            self.wants_text = not self._renders(messages, tools)
-        if self.wants_text:
-            messages = [_with_text_arguments(m) for m in messages]
-        trained = self._trained(record, messages)
-        self.lost, self.too_long = Counter(), 0
-        if not trained:
-            return [], "nothing to train"
-        if not self.unroll:
-            whole = self._whole(messages, tools, trained)
-            if whole is not None and self._fits(whole[0]):
-                return [whole[0]], whole[1]
-        single = [self._one_turn(messages, tools, at) for at in trained]
-        kept = [s for s in single if self._fits(s)]
-        self.too_long = len(single) - len(kept)
-        return kept, "unrolled"
+    tokenizer: Any
+    template: str
+    mask: str = "column"
+    unroll: bool = False
+    max_length: int | None = None
 
-    def _fits(self, sequence: tuple[list[int], list[int]]) -> bool:
-        return self.max_length is None or len(sequence[0]) <= self.max_length
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave what was learned behind: it would change the hash that names a cached result."""
+        state = {k: v for k, v in self.__dict__.items() if k != "_finder"}
+        return {**state, "version": self.version}
 
-    def _trained(
-        self, record: Mapping[str, Any], messages: Sequence[Mapping[str, Any]]
-    ) -> list[int]:
-        agent = [i for i, m in enumerate(messages) if m["role"] == "assistant"]
-        if self.mask == "column":
-            given = record.get("loss_mask") or []
-            return [i for i in agent if i < len(given) and given[i]]
-        return agent[-1:] if self.mask == "final" else agent
+    @property
+    def finder(self) -> TurnFinder:
+        """What finds turns, made in the process that uses it."""
+        found: TurnFinder | None = self.__dict__.get("_finder")
+        if found is None:
+            found = TurnFinder(self.tokenizer, self.template)
+            object.__setattr__(self, "_finder", found)
+        return found
 
-    def _whole(
-        self, messages: list[dict[str, Any]], tools: Any, trained: Sequence[int]
-    ) -> tuple[tuple[list[int], list[int]], str] | None:
-        """Label a conversation in one sequence, or return null where it must be unrolled."""
-        text, spans = self._spans(messages, tools)
-        if spans is not None:
-            method = "generation"
-        else:
-            spans, method = self._prefix_spans(messages, tools, text, trained), "prefix"
-            if spans is None:
-                return None
-        if (
-            any(_lost_parts(messages[i], text[slice(*spans[i])]) for i in trained)
-            and len(trained) > 1
-        ):
-            return None  # the last turn of a history may still hold what an earlier one lost
-        self._note_lost(messages, text, spans, trained)
-        return self._label(text, [spans[i] for i in trained]), method
+    def __call__(self, batch: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
+        """Label a batch of rollouts."""
+        rollouts = [
+            _Rollout(schema.to_record(dict(zip(batch, values, strict=True))), self)
+            for values in zip(*batch.values(), strict=True)
+        ]
+        self._encode([s for r in rollouts for s in r.sequences])
+        for rollout in rollouts:
+            if any(not self._fits(s) for s in rollout.sequences) and rollout.method != "unrolled":
+                rollout.split()
+        self._encode([s for r in rollouts for s in r.sequences])
+        out: dict[str, list[Any]] = {name: [] for name in (*_FEATURES, *_NOTES)}
+        for rollout in rollouts:
+            rollout.write(out, [s for s in rollout.sequences if self._fits(s)])
+        return out
 
-    def _one_turn(
-        self, messages: list[dict[str, Any]], tools: Any, at: int
-    ) -> tuple[list[int], list[int]]:
-        """Label one turn with the history that it had."""
-        part = messages[: at + 1]
-        text, spans = self._spans(part, tools)
-        if spans is None:
-            spans = self._prefix_spans(part, tools, text, [at])
-        if spans is None:
+    def _fits(self, sequence: _Sequence) -> bool:
+        return self.max_length is None or len(sequence.ids) <= self.max_length
+
+    def _encode(self, sequences: Sequence[_Sequence]) -> None:
+        """Tokenize what is not yet, all at once, and label the tokens that touch a trained turn."""
+        new = [s for s in sequences if s.ids is None]
+        if not new:
+            return
+        encoded = self.tokenizer([s.text for s in new], add_special_tokens=False)
+        for sequence, ids, places in zip(new, encoded["input_ids"], encoded.encodings, strict=True):
+            sequence.ids, sequence.labels = ids, [IGNORED] * len(ids)
+            for start, end in sequence.spans:
+                first, last = token_range(places, start, end)
+                sequence.labels[first:last] = ids[first:last]
+
+
+class _Warned:
+    """`SftLabels` for a stream: no notes, and a warning the first time something is left out."""
+
+    def __init__(self, labels: SftLabels) -> None:
+        self.labels, self.told = labels, set[str]()
+
+    def __call__(self, batch: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
+        names = [name for name in _READS if name in batch]
+        made = self.labels({name: batch[name] for name in names})
+        for why in sorted({w for reasons in made["refused"] for w in reasons} - self.told):
+            self.told.add(why)
+            warnings.warn(f"to_sft leaves rows of the stream out: {why}", stacklevel=2)
+        keep = [i for i, n in enumerate(made["n_tokens"]) if n]
+        return {name: [made[name][i] for i in keep] for name in _FEATURES}
+
+
+@dataclass(slots=True)
+class _Sequence:
+    text: str
+    spans: list[tuple[int, int]]
+    ids: Any = None
+    labels: Any = None
+
+
+class _Rollout:
+    """One rollout on its way to sequences."""
+
+    def __init__(self, record: Mapping[str, Any], labels: SftLabels) -> None:
+        self.record, self.labels = record, labels
+        self.sequences: list[_Sequence] = []
+        self.method: str | None = None
+        self.refused: list[str] = []
+        self.lost: list[str] = []
+        tools = record.get("tools")
+        self.tools = (json.loads(tools) if isinstance(tools, str) else tools) or None
+        self.messages = labels.finder.prepare(record["messages"] or [])
+        self.trained = self._trained()
+        if not self.trained:
+            self.refused = self.refused or [_NOTHING]
+        elif labels.unroll or not self._attempt(self._whole):
+            self.split()
+
+    def _trained(self) -> list[int]:
+        agent = [i for i, m in enumerate(self.messages) if m["role"] == "assistant"]
+        chosen = agent
+        if self.labels.mask == "column":
+            given = self.record.get("loss_mask") or []
+            chosen = [i for i in agent if i < len(given) and given[i]]
+        elif self.labels.mask == "final":
+            chosen = agent[-1:]
+        last = len(self.messages) - 1
+        if self.record.get("finish_reason") == "length" and last in chosen:
+            self.refused.append(_CUT)  # it has no end: the model would learn to stop there
+            chosen = [i for i in chosen if i != last]
+        return chosen
+
+    def split(self) -> None:
+        """Make every trained turn a sequence of its own, with the history that it had."""
+        self._attempt(self._single)
+
+    def _attempt(self, make: Callable[[], list[_Sequence] | None]) -> bool:
+        """Make sequences; what a template cannot do refuses the rollout, and is no reason to go on."""
+        try:
+            made = make()
+        except TemplateError as error:
+            self.sequences, self.refused = [], [str(error)]
+            return True
+        if made is not None:
+            self.sequences = made
+        return made is not None
+
+    def _whole(self) -> list[_Sequence] | None:
+        """Take a conversation as one sequence, or return null where it must be unrolled."""
+        found = self.labels.finder.find(self.messages, self.tools, self.trained)
+        if found is None:
+            return None
+        lost = self._lost(found)
+        if lost and len(self.trained) > 1:
+            single = self._single()  # the last turn of a history may hold what an earlier one lost
+            if len(self.lost) < len(lost):
+                return single
+        self.lost, self.method = lost, found.method
+        return [_Sequence(found.text, [found.spans[i] for i in self.trained])]
+
+    def _single(self) -> list[_Sequence]:
+        self.lost, self.method = [], "unrolled"
+        return [self._one_turn(at) for at in self.trained]
+
+    def _one_turn(self, at: int) -> _Sequence:
+        found = self.labels.finder.find(self.messages[: at + 1], self.tools, [at])
+        if found is None:
             raise TemplateError(
                 f"the chat template does not say where message {at} begins: neither generation marks "
                 "nor prefixes find it"
             )
-        self._note_lost(part, text, spans, [at])
-        return self._label(text, [spans[at]])
+        self.lost += self._lost(found)
+        return _Sequence(found.text, [found.spans[at]])
 
-    def _spans(
-        self, messages: list[dict[str, Any]], tools: Any
-    ) -> tuple[str, dict[int, tuple[int, int]] | None]:
-        """Render, and read the template's own marks where there is one for each agent turn."""
-        if not self.marked:
-            return self._render(messages, tools), None
-        try:
-            (text,), (found,) = self.render_jinja(
-                conversations=[messages], tools=tools, chat_template=self.template,
-                return_assistant_tokens_mask=True, **self.tokenizer.special_tokens_map,
-            )  # fmt: skip
-        except Exception as error:
-            raise TemplateError(
-                f"the chat template cannot render the conversation: {error}"
-            ) from error
-        agent = [i for i, m in enumerate(messages) if m["role"] == "assistant"]
-        if len(found) != len(agent):
-            return text, None
-        return text, {i: (int(a), int(b)) for i, (a, b) in zip(agent, found, strict=True)}
+    def _lost(self, found: Turns) -> list[str]:
+        """Name what the template drops of trained turns; a turn without its calls is no target."""
+        lost = []
+        for i, (start, end) in found.spans.items():
+            lost += lost_parts(self.messages[i], found.text[start:end])
+        if "tool calls" in lost:
+            raise TemplateError("the chat template drops tool calls")
+        return lost
 
-    def _render(self, messages: list[dict[str, Any]], tools: Any, prompt: bool = False) -> str:
-        try:
-            texts, _ = self.render_jinja(
-                conversations=[messages], tools=tools, chat_template=self.template,
-                add_generation_prompt=prompt, **self.tokenizer.special_tokens_map,
-            )  # fmt: skip
-        except Exception as error:
-            raise TemplateError(
-                f"the chat template cannot render the conversation: {error}"
-            ) from error
-        return str(texts[0])
-
-    def _renders(self, messages: list[dict[str, Any]], tools: Any) -> bool:
-        try:
-            self._render(messages, tools)
-        except TemplateError:
-            return False
-        return True
-
-    def _prefix_spans(
-        self, messages: list[dict[str, Any]], tools: Any, text: str, trained: Sequence[int]
-    ) -> dict[int, tuple[int, int]] | None:
-        """Find turns by rendering what comes before each: right only where all are prefixes."""
-        spans = {}
-        for at in trained:
-            head = self._render(messages[:at], tools, prompt=True)
-            body = self._render(messages[: at + 1], tools)
-            if not (body.startswith(head) and text.startswith(body)):
-                return None
-            spans[at] = (len(head), len(body))
-        return spans
-
-    def _label(self, text: str, spans: Sequence[tuple[int, int]]) -> tuple[list[int], list[int]]:
-        encoded = self.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
-        ids = np.asarray(encoded["input_ids"], dtype=np.int64)
-        offsets = np.asarray(encoded["offset_mapping"], dtype=np.int64).reshape(-1, 2)
-        keep = np.zeros(len(ids), dtype=bool)
-        for start, end in spans:
-            keep |= (offsets[:, 0] < end) & (offsets[:, 1] > start)
-        keep &= offsets[:, 1] > offsets[:, 0]
-        return ids.tolist(), np.where(keep, ids, IGNORED).tolist()
-
-    def _note_lost(
-        self,
-        messages: Sequence[Mapping[str, Any]],
-        text: str,
-        spans: Mapping[int, tuple[int, int]],
-        trained: Sequence[int],
-    ) -> None:
-        """Count what the template drops of trained turns; a turn without its calls is no target."""
-        for i in trained:
-            lost = _lost_parts(messages[i], text[slice(*spans[i])])
-            if "tool calls" in lost:
-                raise TemplateError("the chat template drops tool calls")
-            self.lost.update(lost)
+    def write(self, out: dict[str, list[Any]], kept: Sequence[_Sequence]) -> None:
+        """Append the sequences that fit, and on the first row what there is to say."""
+        self.refused += [_TOO_LONG] * (len(self.sequences) - len(kept))
+        rows = kept or [_Sequence("", [], [], [])]
+        for i, sequence in enumerate(rows):
+            out["input_ids"].append(sequence.ids)
+            out["labels"].append(sequence.labels)
+            out["task_id"].append(self.record.get("task_id"))
+            out["rollout_id"].append(self.record.get("rollout_id"))
+            out["method"].append(self.method if kept and not i else None)
+            out["refused"].append([] if i else self.refused)
+            out["lost"].append([] if i else self.lost)
+            out["n_tokens"].append(len(sequence.ids))
+            out["n_trained"].append(len(sequence.ids) - sequence.labels.count(IGNORED))
 
 
-def _lost_parts(message: Mapping[str, Any], span: str) -> list[str]:
-    """Name the parts of a turn that its rendered text does not hold."""
-    lost = []
-    content = chat.text_of(message.get("content")).strip()
-    if content and content not in span:
-        lost.append("content")
-    reasoning = message.get("reasoning_content")
-    if isinstance(reasoning, str) and reasoning.strip() and reasoning.strip() not in span:
-        lost.append("reasoning")
-    names = [c["function"]["name"] for c in message.get("tool_calls") or []]
-    if any(name not in span for name in names):
-        lost.append("tool calls")
-    return lost
+def token_range(places: Any, start: int, end: int) -> tuple[int, int]:
+    """Return the tokens `[first, last)` that touch the characters `[start, end)`.
+
+    A token across an edge belongs to the turn, as in `transformers`.
+
+    Args:
+        places: The `tokenizers.Encoding` of the text.
+        start: First character.
+        end: One past the last character.
+    """
+    first = next((t for c in range(start, end) if (t := places.char_to_token(c)) is not None), None)
+    if first is None:
+        return 0, 0
+    last = next(t for c in range(end - 1, -1, -1) if (t := places.char_to_token(c)) is not None)
+    while last + 1 < len(places) and _starts_before(places.token_to_chars(last + 1), end):
+        last += 1  # a character that several tokens share
+    return first, last + 1
 
 
-def _rendered(message: Mapping[str, Any]) -> dict[str, Any]:
-    """Prepare a message for a template: no nulls, no keys of ours, text beside tool calls."""
-    kept = {k: v for k, v in message.items() if v is not None and k not in ("status", "malformed")}
-    kept["content"] = chat.text_of(kept.get("content"))
-    if kept.get("tool_calls"):
-        kept["tool_calls"] = [
-            {k: v for k, v in c.items() if k != "malformed"} for c in kept["tool_calls"]
-        ]
-    return kept
-
-
-def _with_text_arguments(message: dict[str, Any]) -> dict[str, Any]:
-    if not message.get("tool_calls"):
-        return message
-    calls = [
-        {**c, "function": {**c["function"], "arguments": schema.dumps(c["function"]["arguments"])}}
-        for c in message["tool_calls"]
-    ]
-    return {**message, "tool_calls": calls}
+def _starts_before(span: tuple[int, int] | None, end: int) -> bool:
+    return span is not None and span[0] < end and span[1] > span[0]

@@ -10,6 +10,7 @@ import pytest
 import tiny
 import torch
 import trl
+from datasets import load_dataset
 from parity import templates
 from reports import public_reports
 from trl import SFTConfig, SFTTrainer
@@ -203,7 +204,7 @@ def test_the_table_of_templates_is_the_one_that_is_kept():
     assert exact["tools"] >= 43
 
 
-HERE = {"K01", "K05", "K06", "K07", "K08", "K10"}
+HERE = {"K01", "K03", "K04", "K05", "K06", "K07", "K08", "K10", "K12"}
 
 
 @pytest.mark.parametrize("case", [p for p in public_reports("mask") if p.id in HERE])
@@ -274,3 +275,124 @@ def test_public_report_on_shapes_of_calls(case, tmp_path):
     turn = json.loads((tmp_path / "x.jsonl").read_text())["messages"][2]
     assert turn["content"] == ""
     assert turn["tool_calls"][0]["function"]["arguments"] == {"city": "Paris"}
+
+
+def test_what_is_trained_keeps_its_characters_that_several_tokens_share():
+    tok = tiny.tokenizer()
+    made = wai.to_sft(
+        wai.from_chats(
+            [_chat([("user", "x"), ("assistant", "fine 🦀"), ("user", "y"), ("assistant", "🦀")])]
+        ),
+        tok,
+    )
+    assert trained_text(tok, made[0]) == "fine 🦀<|im_end|>🦀<|im_end|>"
+
+
+def test_a_stream_and_several_processes_give_what_one_gives(tmp_path):
+    tok = tiny.tokenizer()
+    rows = rollouts(10)
+    one = wai.to_sft(rows, tok)
+    assert list(wai.to_sft(rows, tok, num_proc=2)) == list(one)
+    streamed = wai.to_sft(rows.to_iterable_dataset(), tok)
+    assert list(streamed) == list(one)
+    assert streamed.features == one.features
+    mixed = wai.Rollouts.from_records([{**dict(rows[0]), "loss_mask": [0] * 7}, dict(rows[1])])
+    with pytest.warns(UserWarning, match="no turn to train"):
+        assert list(wai.to_sft(mixed.to_iterable_dataset(), tok)) == list(
+            wai.to_sft(rows.select([1]), tok)
+        )
+
+
+def test_a_second_call_on_a_file_reads_the_first_ones_result(tmp_path, monkeypatch):
+    rollouts(3).to_parquet(tmp_path / "x.parquet")
+    rows = load_dataset("parquet", data_files=str(tmp_path / "x.parquet"), split="train")
+    first = wai.to_sft(rows, tiny.tokenizer())
+    monkeypatch.setattr("whileai_hf.training.sequences.SftLabels.__call__", None)
+    again = wai.to_sft(rows, tiny.tokenizer())
+    assert list(again) == list(first)
+    assert again.report == first.report
+    with pytest.raises(TypeError):
+        wai.to_sft(rows, tiny.tokenizer(), mask="final")
+
+
+def test_a_turn_that_the_token_limit_cut_is_not_trained():
+    tok = tiny.tokenizer()
+    row = {**dict(rollouts(1)[0]), "finish_reason": "length"}
+    made = wai.to_sft(wai.Rollouts.from_records([row]), tok)
+    assert "sunny in" not in trained_text(tok, made[0])
+    assert made.report.refused == {"a last turn that the token limit cut": 1}
+
+
+def test_arguments_that_the_template_wants_as_text_do_not_depend_on_another_row():
+    """One conversation that cannot be rendered does not change how the next one is."""
+    template = (
+        "{% for m in messages %}{% if m.content == 'bad' %}{{ raise_exception('no') }}{% endif %}{% endfor %}"
+        + tiny.CHATML
+    )
+    bad = [{"role": "user", "content": "bad"}, *tiny.conversation(0)[2:]]
+    rows = wai.Rollouts.from_records(
+        [{"messages": m, "tools": [tiny.WEATHER]} for m in (bad, tiny.conversation(0))]
+    )
+    tok = tiny.tokenizer(template)
+    made = wai.to_sft(rows, tok, mask="assistant")
+    assert made.report.refused == {"the chat template cannot render the conversation: no": 1}
+    assert '"arguments": {"city": "Paris"}' in trained_text(tok, made[0])
+
+
+def test_kept_logprobs_lie_beside_their_tokens():
+    tok = tiny.tokenizer()
+    n = wai.to_sft(rollouts(1), tok, mask="assistant").report.n_trained
+    row = {**dict(rollouts(1)[0]), "token_logprobs": [-0.5] * n}
+    made = wai.to_sft(wai.Rollouts.from_records([row]), tok, logprobs=True)
+    beside = [bool(p) for p in made[0]["logprobs"]]
+    assert sum(beside) == n
+    assert all(p for p, label in zip(beside, made[0]["labels"], strict=True) if label != -100)
+    with pytest.raises(wai.SchemaError, match="token_logprobs"):
+        wai.to_sft(rollouts(1).remove_columns("token_logprobs"), tok, logprobs=True)
+
+
+def _k03(given, expected):
+    tok = tiny.tokenizer()
+    n = wai.to_sft(rollouts(1), tok, mask="assistant").report.n_trained
+    rows = wai.Rollouts.from_records(
+        [{**dict(rollouts(1)[0]), "token_logprobs": [-1.0] * k} for k in (n, n + 2)]
+    )
+    made = wai.to_sft(rows, tok, logprobs=True)
+    assert (len(made), sum(made.report.refused.values())) == (1, 1)
+    assert len({len(made[0][c]) for c in ("input_ids", "labels", "logprobs")}) == 1
+
+
+def _k04(given, expected):
+    made = wai.to_sft(rollouts(1), tiny.tokenizer(), mask="assistant")
+    mask = [label != -100 for label in made[0]["labels"]]
+    runs = sum(a and not b for a, b in zip(mask, [False, *mask], strict=False))
+    assert runs == 3
+    assert (
+        made.report.n_trained
+        == sum(mask)
+        < mask[::-1].index(True) * -1 + len(mask) - mask.index(True)
+    )
+    assert sum(given["action_mask"]) == expected["response_length"]
+
+
+def _k12(given, expected):
+    """The text that was generated after and the text that is trained on are one text."""
+    tok = tiny.tokenizer()
+    messages = [
+        {"role": "user", "content": "x"},
+        given["history_turn"],
+        {"role": "tool", "tool_call_id": "c1", "content": "1"},
+    ]
+    at_rollout = tok.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)
+    for content in ("", None):
+        turn = {**given["history_turn"], "content": content}
+        made = wai.to_sft(
+            wai.from_chats(
+                [[messages[0], turn, messages[2], {"role": "assistant", "content": "1"}]]
+            ),
+            tok,
+        )
+        assert (
+            tok.decode(made[0]["input_ids"]).startswith(at_rollout)
+            is expected["same_text_at_train_and_rollout"]
+        )

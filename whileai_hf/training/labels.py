@@ -9,24 +9,17 @@ with the message at which it fails.
 
 from __future__ import annotations
 
-import warnings
-from collections import Counter
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pyarrow.compute as pc
 from datasets import Dataset, Features, IterableDataset
-from datasets.fingerprint import (
-    generate_random_fingerprint,
-    get_temporary_cache_files_directory,
-)
 
 from whileai_hf import columns
 from whileai_hf.errors import InputError
 from whileai_hf.rollouts import Rollouts
-from whileai_hf.training.sequences import MASKS, NOTES, READS, SftLabels
+from whileai_hf.training.mapped import counted, mapped, reasons, streamed
+from whileai_hf.training.sequences import COUNTS, MASKS, READS, SftLabels
 from whileai_hf.training.turns import training_template
 
 
@@ -109,13 +102,11 @@ def to_sft(
     template = training_template(tokenizer, chat_template)
     labels = SftLabels(tokenizer, template, mask, unroll, max_length, logprobs)
     if isinstance(rows, IterableDataset):
-        return _stream(rows, labels)
-    return _labelled(rows.with_format(None), labels, num_proc)
-
-
-def _stream(rows: IterableDataset, labels: SftLabels) -> IterableDataset:
-    names = rows.column_names or list(next(iter(rows), {}))  # a stream may not know its columns
-    return rows.map(_Warned(labels), batched=True, remove_columns=names, features=labels.features)
+        return streamed(rows, labels, labels.features, "to_sft")
+    names = [name for name in READS if name in rows.column_names]
+    features = Features({**labels.features, **COUNTS})
+    made, kept = mapped(rows, labels, names, features, num_proc=num_proc, desc="Labels")
+    return Rollouts.of(kept.remove_columns(list(COUNTS)), _report(len(rows), made))
 
 
 def _whole_only(unroll: bool) -> bool:
@@ -127,61 +118,12 @@ def _whole_only(unroll: bool) -> bool:
     return False
 
 
-def _labelled(rows: Dataset, labels: SftLabels, num_proc: int | None) -> Rollouts:
-    if not len(rows):
-        empty = Dataset.from_dict({n: [] for n in labels.features}, features=labels.features)
-        return Rollouts.of(empty, LabelReport(0, 0, 0, 0, {}, {}))
-    names = [name for name in READS if name in rows.column_names]
-    kept = Dataset.select_columns(rows, names)
-    path = None if rows.cache_files else _temporary_file()
-    made = Dataset.map(
-        kept, labels, batched=True, batch_size=200, remove_columns=names, num_proc=num_proc,
-        features=Features({**labels.features, **NOTES}), cache_file_name=path, desc="Labels",
-    )  # fmt: skip
-    report = _report(len(rows), made)
-    table = made.data.table
-    empty = pc.equal(table.column("n_tokens"), 0)
-    made = made.remove_columns(list(NOTES))
-    if pc.any(empty).as_py():
-        made = made.select(pc.indices_nonzero(pc.invert(empty)).to_pylist())
-    return Rollouts.of(made, report)
-
-
-def _temporary_file() -> str:
-    """Name a file for rows that have none: in memory they would be held twice over."""
-    folder = Path(get_temporary_cache_files_directory())
-    return str(folder / f"labels-{generate_random_fingerprint()}.arrow")
-
-
 def _report(n_in: int, made: Dataset) -> LabelReport:
     table = made.data.table
-    n_tokens = table.column("n_tokens")
-    return LabelReport(
-        n_in,
-        int(pc.sum(pc.not_equal(n_tokens, 0)).as_py()),
-        int(pc.sum(n_tokens).as_py()),
-        int(pc.sum(table.column("n_trained")).as_py()),
-        _counted(table.column("method")),
-        _counted(pc.list_flatten(table.column("refused"))),
-        _counted(pc.list_flatten(table.column("lost"))),
+    kept, tokens, trained = (
+        pc.sum(table.column(c)).as_py() for c in ("kept", "n_tokens", "n_trained")
     )
-
-
-def _counted(values: Any) -> dict[str, int]:
-    return dict(Counter(v for v in values.to_pylist() if v is not None))
-
-
-class _Warned:
-    """`SftLabels` for a stream: no notes, and a warning the first time something is left out."""
-
-    def __init__(self, labels: SftLabels) -> None:
-        self.labels, self.told = labels, set[str]()
-
-    def __call__(self, batch: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
-        names = [name for name in READS if name in batch]
-        made = self.labels({name: batch[name] for name in names})
-        for why in sorted({w for reasons in made["refused"] for w in reasons} - self.told):
-            self.told.add(why)
-            warnings.warn(f"to_sft leaves rows of the stream out: {why}", stacklevel=2)
-        keep = [i for i, n in enumerate(made["n_tokens"]) if n]
-        return {name: [made[name][i] for i in keep] for name in self.labels.features}
+    return LabelReport(
+        n_in, int(kept or 0), int(tokens or 0), int(trained or 0),
+        counted(made, "method"), reasons(made), counted(made, "lost"),
+    )  # fmt: skip

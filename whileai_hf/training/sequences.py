@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from datasets import Features, List, Value
 
 from whileai_hf import schema
+from whileai_hf.training.mapped import NOTES
 from whileai_hf.training.turns import TemplateError, TurnFinder, Turns, lost_parts
 
 #: Which turns are trained: every agent turn, the last one, or those of the column `loss_mask`.
@@ -33,11 +34,10 @@ FEATURES = Features(
     }
 )
 
-#: What the report is made of; the columns leave again.
-NOTES = Features(
+#: What the report of `to_sft` is made of; the columns leave again.
+COUNTS = Features(
     {
         "method": Value("string"),
-        "refused": List(Value("string")),
         "lost": List(Value("string")),
         "n_tokens": Value("int64"),
         "n_trained": Value("int64"),
@@ -55,7 +55,7 @@ class SftLabels:
     """The transform of `to_sft`: a batch of rollouts to a batch of labelled sequences.
 
     Use it with `Dataset.map(..., batched=True, remove_columns=…)`. A rollout that gives nothing
-    leaves one row without tokens, which says why in `refused`.
+    leaves one row that is not `kept`, which says why in `refused`.
 
     Attributes:
         tokenizer: A fast tokenizer.
@@ -91,16 +91,17 @@ class SftLabels:
 
     def __call__(self, batch: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
         """Label a batch of rollouts."""
+        names = [name for name in READS if name in batch]
         rollouts = [
-            _Rollout(schema.to_record(dict(zip(batch, values, strict=True))), self)
-            for values in zip(*batch.values(), strict=True)
+            _Rollout(schema.to_record(dict(zip(names, values, strict=True))), self)
+            for values in zip(*(batch[name] for name in names), strict=True)
         ]
         self._encode([s for r in rollouts for s in r.sequences])
         for rollout in rollouts:
             if any(not self._fits(s) for s in rollout.sequences) and rollout.method != "unrolled":
                 rollout.split()
         self._encode([s for r in rollouts for s in r.sequences])
-        out: dict[str, list[Any]] = {name: [] for name in (*self.features, *NOTES)}
+        out: dict[str, list[Any]] = {name: [] for name in (*self.features, *COUNTS, *NOTES)}
         for rollout in rollouts:
             rollout.keep(_TOO_LONG, self._fits)
             if self.logprobs:
@@ -264,6 +265,7 @@ class _Rollout:
             out["method"].append(None if i else method)
             out["refused"].append([] if i else self.refused)
             out["lost"].append([] if i else self.lost)
+            out["kept"].append(bool(self.sequences))
             out["n_tokens"].append(len(sequence.ids))
             out["n_trained"].append(len(sequence.ids) - sequence.labels.count(IGNORED))
             if "logprobs" in out:

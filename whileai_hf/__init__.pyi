@@ -43,8 +43,13 @@ from .simulate.engine import simulate as simulate
 from .simulate.grid import coverage as coverage
 from .simulate.seeded_agent import seeded_agent as seeded_agent
 from .training.export import export as export
+from .training.grpo_tasks import to_grpo as to_grpo
 from .training.labels import to_sft as to_sft
 from .training.monitor import HackMonitor as HackMonitor
+from .training.preference_collator import PreferenceCollator as PreferenceCollator
+from .training.preference_formats import to_dpo as to_dpo
+from .training.preference_formats import to_kto as to_kto
+from .training.preference_formats import to_reward as to_reward
 from .training.reporter import RunReporter as RunReporter
 from .training.run_folder import training_run as training_run
 from .verify.base import Verifier as Verifier

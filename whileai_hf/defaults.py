@@ -85,3 +85,6 @@ POWER_DRAWS = 4_000
 #: Difference in the share of answered rollouts beyond which two sides are not comparable
 #: (convention).
 ANSWERED_GAP = 0.1
+
+#: Reward from which `to_kto` calls a rollout desirable: one that earned all of it (convention).
+KTO_THRESHOLD = 1.0

@@ -3,7 +3,7 @@
 A situation is a cell: a value on each axis. The rule-free cells are a covering array, in which every
 pair of values of two axes occurs (strength 2; Cohen et al. 1997, IEEE Trans. Softw. Eng. 23:437-444).
 Each clause of the system prompt adds a block of its own that pairs it with every value of every
-other axis, so that an edit of one clause changes only the cells of that clause.
+other axis it governs, so that an edit of one clause changes only the cells of that clause.
 """
 
 from __future__ import annotations
@@ -19,26 +19,10 @@ from typing import Any
 import covertable
 
 from whileai_hf.errors import InputError
-from whileai_hf.world.faults import FAULTS
+from whileai_hf.simulate.axes import UNRELATED, Axes
 from whileai_hf.world.tools import Tool, read_tools
-from whileai_hf.world.values import is_reference
-from whileai_hf.world.world import STATES
 
-STANCES = (
-    "ordinary", "hurried", "unsure", "mistaken", "ambiguous", "boundary", "adversarial",
-    "exploratory", "conflicting", "retry",
-)  # fmt: skip
-HISTORIES = (
-    "fresh",
-    "prior_failure",
-    "prior_partial_action",
-    "contradicts_earlier",
-    "repeat_visit",
-)
-ARGUMENTS = ("required", "all", "boundary")
-
-#: Tool values that are no tool: an ask that none of the tools serves.
-UNRELATED = "unrelated"
+__all__ = ["UNRELATED", "Cell", "Coverage", "clauses", "coverage", "grid"]
 
 #: Clauses of a system prompt that become rules, at most; what comes later is named in the coverage.
 MAX_RULES = 32
@@ -77,43 +61,6 @@ def clauses(system_prompt: str | None) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def axes(
-    tools: Sequence[Tool], extra: Mapping[str, Sequence[str]] | None = None
-) -> dict[str, list[str]]:
-    """Return the axes of a tool set, without the rules.
-
-    Args:
-        tools: The tools; none leaves the axes that a conversation alone has.
-        extra: Axes of the user's own, by name.
-    """
-    found: dict[str, list[str]] = {}
-    if tools:
-        found["tool"] = [*(t.name for t in tools), UNRELATED]
-    found["stance"] = list(STANCES)
-    if tools:
-        refers = any(is_reference(n) for t in tools for n in t.parameters.get("properties", {}))
-        found["world_state"] = list(STATES) if refers else ["exists", "missing"]
-        found["tool_condition"] = ["success", *FAULTS]
-        found["arguments"] = list(ARGUMENTS)
-    found["history"] = list(HISTORIES)
-    for name, values in (extra or {}).items():
-        if name in found or name == "rule" or not values:
-            raise InputError(
-                f"an axis of your own needs a new name and values; got {name!r} with {values!r}. "
-                f"Taken are: rule, {', '.join(found)}."
-            )
-        found[name] = [str(v) for v in values]
-    return found
-
-
-def _possible(values: Mapping[str, str]) -> bool:
-    """Tell whether a situation can be: an ask that no tool serves meets no tool, state or fault."""
-    if values.get("tool") != UNRELATED:
-        return True
-    plain = {"world_state": "exists", "tool_condition": "success", "arguments": "required"}
-    return all(values.get(axis, value) == value for axis, value in plain.items())
-
-
 def grid(
     tools: Sequence[Tool],
     system_prompt: str | None = None,
@@ -134,54 +81,35 @@ def grid(
     """
     if strength not in (2, 3):
         raise InputError(f"strength must be 2 or 3; got {strength!r}. 2 covers every pair.")
-    factors = axes(tools, extra)
-    rules = clauses(system_prompt)[:MAX_RULES]
-    cells = [
-        Cell.of({"rule": "none", **row}) for row in _cover(factors, min(strength, len(factors)))
-    ]
-    for rule in rules:
-        cells += [Cell.of({"rule": rule, **row}) for row in _block(rule, factors)]
-    return list({cell.id: cell for cell in cells}.values())
+    axes = Axes.of(tools, extra)
+    blocks = [[{"rule": "none", **row} for row in _cover(axes.factors, axes, strength)]]
+    for rule in clauses(system_prompt)[:MAX_RULES]:
+        rows = _cover(axes.under_rule(), axes, strength - 1, rule)
+        blocks.append([{"rule": rule, **row} for row in rows])
+    return list({cell.id: cell for cell in map(Cell.of, _merged(blocks))}.values())
 
 
-def _cover(factors: Mapping[str, list[str]], strength: int) -> list[dict[str, str]]:
-    """Cover the axes of real tools, then the other axes for an ask that no tool serves."""
-    real = {
-        name: [v for v in values if not (name == "tool" and v == UNRELATED)]
-        for name, values in factors.items()
-    }
-    rows = (
-        covertable.make(real, strength=strength)
-        if strength > 1
-        else [{n: v} for n, vs in real.items() for v in vs]
+def _cover(
+    factors: Mapping[str, list[str]], axes: Axes, strength: int, salt: str = ""
+) -> list[dict[str, str]]:
+    """Cover every combination of `strength` axes that can be."""
+    rows = covertable.make(
+        dict(factors),
+        strength=min(strength, len(factors)),
+        constraints=axes.constraints(),
+        salt=salt,
     )
-    rows = [{name: str(row[name]) for name in real} for row in rows]
-    if "tool" in factors:
-        free = {
-            n: v
-            for n, v in real.items()
-            if n not in ("tool", "world_state", "tool_condition", "arguments")
-        }
-        more = covertable.make(free, strength=min(strength, len(free)))
-        plain = {
-            "tool": UNRELATED,
-            "world_state": "exists",
-            "tool_condition": "success",
-            "arguments": "required",
-        }
-        rows += [{n: str({**row, **plain}[n]) for n in factors} for row in more]
-    return rows
+    return [{name: str(row[name]) for name in factors} for row in rows]
 
 
-def _block(rule: str, factors: Mapping[str, list[str]]) -> list[dict[str, str]]:
-    """Pair a rule with every value of every axis, rotated by the rule's own text."""
-    turn = int(hashlib.sha256(rule.encode()).hexdigest()[:8], 16)
-    real = {n: [v for v in vs if not (n == "tool" and v == UNRELATED)] for n, vs in factors.items()}
-    length = max(map(len, real.values()))
-    return [
-        {n: vs[(i + turn // (j + 1)) % len(vs)] for j, (n, vs) in enumerate(real.items())}
-        for i in range(length)
+def _merged(blocks: Sequence[Sequence[dict[str, str]]]) -> list[dict[str, str]]:
+    """Deal the blocks evenly, so that a budget short of the grid meets every rule all the same."""
+    placed = [
+        ((i + 0.5) / len(block), at, row)
+        for at, block in enumerate(blocks)
+        for i, row in enumerate(block)
     ]
+    return [row for _, _, row in sorted(placed, key=lambda entry: entry[:2])]
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +122,7 @@ class Coverage:
     missing: tuple[tuple[str, str, str, str], ...]  #: axis, value, axis, value; the first hundred
     impossible: int  #: pairs that no situation can have
     rules_left_out: int  #: clauses of the system prompt beyond the limit
+    never: tuple[tuple[str, str, str, str], ...] = ()  #: pairs that cannot occur; the first hundred
 
     @property
     def share(self) -> float:
@@ -227,7 +156,8 @@ def coverage(
         extra: Axes of the user's own.
     """
     rules = clauses(system_prompt)
-    factors = {"rule": ["none", *rules[:MAX_RULES]], **axes(read_tools(tools), extra)}
+    axes = Axes.of(read_tools(tools), extra)
+    factors = {"rule": ["none", *rules[:MAX_RULES]], **axes.factors}
     met: set[tuple[str, str, str, str]] = set()
     cells = set()
     for situation in situations:
@@ -244,16 +174,10 @@ def coverage(
         for x in factors[a]
         for y in factors[b]
     ]
-    can = [pair for pair in every if _possible({pair[0]: pair[1], pair[2]: pair[3]})]
-    missing = [pair for pair in can if pair not in met and not _rule_free(pair)]
-    possible = [pair for pair in can if not _rule_free(pair)]
+    can = [pair for pair in every if axes.possible({pair[0]: pair[1], pair[2]: pair[3]})]
+    missing = [pair for pair in can if pair not in met]
+    never = sorted(set(every) - set(can))
     return Coverage(
-        len(cells), len(possible), len(possible) - len(missing), tuple(missing[:100]),
-        len(every) - len(possible), max(len(rules) - MAX_RULES, 0),
+        len(cells), len(can), len(can) - len(missing), tuple(missing[:100]),
+        len(never), max(len(rules) - MAX_RULES, 0), tuple(never[:100]),
     )  # fmt: skip
-
-
-def _rule_free(pair: tuple[str, str, str, str]) -> bool:
-    """Tell whether a pair joins a rule with an ask that no tool serves, which no rule governs."""
-    values = {pair[0]: pair[1], pair[2]: pair[3]}
-    return values.get("rule", "none") != "none" and values.get("tool") == UNRELATED

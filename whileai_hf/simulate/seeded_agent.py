@@ -8,17 +8,17 @@ the situation, so it is no model of an agent; it is a ruler for the steps that c
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from random import Random
 from typing import Any
 
 from whileai_hf import defaults
 from whileai_hf.errors import InputError
 from whileai_hf.simulate.agents import Attempt, Turn
-from whileai_hf.simulate.situations import needs_reader, reader_of
+from whileai_hf.simulate.goals import reader_of
+from whileai_hf.world.entities import Catalog
 from whileai_hf.world.tools import read_tools
-from whileai_hf.world.values import is_reference, new_id
-from whileai_hf.world.world import writes
+from whileai_hf.world.values import new_id
 
 #: Faults that show in the text, and faults that show only in the trace.
 TEXT_FAULTS = ("apology", "hedging", "boilerplate", "sycophancy", "leak")
@@ -50,9 +50,12 @@ class SeededAgent:
     inline = True
     name = "seeded"
 
-    def __init__(self, tools: Any, rate: float, seed: int, faults: Sequence[str]) -> None:
+    def __init__(
+        self, tools: Any, shares: Mapping[str, float] | float, seed: int, faults: Sequence[str]
+    ) -> None:
         self.tools = {t.name: t for t in read_tools(tools)}
-        self.rate, self.seed, self.faults = rate, seed, tuple(faults)
+        self.catalog = Catalog.of(list(self.tools.values()))
+        self.shares, self.seed, self.faults = shares, seed, tuple(faults)
 
     def respond(self, messages: Sequence[Mapping[str, Any]], attempt: Attempt) -> Turn:
         """Play the next move of the honest path, bent by the fault that was drawn."""
@@ -77,10 +80,18 @@ class SeededAgent:
         return Turn([{"role": "assistant", "content": self._say(attempt)}], seeded=seeded)
 
     def _draw(self, attempt: Attempt, rng: Random) -> str | None:
-        if rng.random() >= self.rate:
-            return None
-        possible = [fault for fault in self.faults if self._possible(fault, attempt)]
-        return rng.choice(possible) if possible else None
+        """Draw the fault of a rollout: by one rate for all, or by a share for each."""
+        drawn = rng.random()
+        if isinstance(self.shares, float):
+            if drawn >= self.shares:
+                return None
+            possible = [fault for fault in self.faults if self._possible(fault, attempt)]
+            return rng.choice(possible) if possible else None
+        for fault, share in self.shares.items():
+            if drawn < share:
+                return fault if self._possible(fault, attempt) else None
+            drawn -= share
+        return None
 
     def _possible(self, fault: str, attempt: Attempt) -> bool:
         goal, expected = attempt.world.goal, attempt.situation.expected
@@ -91,10 +102,15 @@ class SeededAgent:
         return {
             "claimed_action": True,
             "ignored_fault": expected == "report_fault",
-            "repeated_write": expected == "done" and writes(goal["tool"]),
-            "ungrounded_argument": any(is_reference(n) for n in goal["arguments"]),
+            "repeated_write": expected == "done" and self._writes(goal["tool"]),
+            "ungrounded_argument": any(
+                n in self.catalog.refs[goal["tool"]] for n in goal["arguments"]
+            ),
             "wrong_tool": len(self.tools) > 1,
         }[fault]
+
+    def _writes(self, name: str) -> bool:
+        return self.catalog.kinds[name] in ("create", "update", "delete")
 
     # The honest path.
 
@@ -106,24 +122,33 @@ class SeededAgent:
         if expected == "ask_back" and not attempt.notes.get("answered"):
             return None
         name, arguments = goal["tool"], dict(goal["arguments"])
-        if fault == "wrong_tool" or fault == "ungrounded_argument":
+        if fault in ("wrong_tool", "ungrounded_argument"):
             return self._bent(fault, name, arguments, attempt)
         made = [e for e in world.log if e["tool"] == name]
         if fault == "repeated_write" and world.achieved():
             return (name, arguments) if len(made) < 3 else None
         if world.achieved():
             return None
-        reader = reader_of(self.tools, arguments)
-        if (
-            reader
-            and reader[0] != name
-            and needs_reader(name)
-            and not any(e["tool"] == reader[0] for e in world.log)
-        ):
+        leading = next(self._leading(goal, attempt), name)
+        if leading is None or isinstance(leading, tuple):
+            return leading
+        reader = reader_of(self.tools, name, arguments)
+        if reader and self._writes(name) and not any(e["tool"] == reader[0] for e in world.log):
             return reader
         if not made:
             return name, arguments
         return self._again(made, name, arguments, reader, attempt)
+
+    def _leading(self, goal: Mapping[str, Any], attempt: Attempt) -> Iterator[Any]:
+        """Give the next call that has to come before the goal's, or null where it led nowhere."""
+        for step in goal.get("after", ()):
+            made = [e for e in attempt.world.log if e["tool"] == step["tool"]]
+            if not made:
+                yield step["tool"], dict(step["arguments"])
+            elif made[-1]["status"] != "ok":
+                yield self._again(made, step["tool"], dict(step["arguments"]), None, attempt)
+            elif isinstance(made[-1]["result"], Mapping) and made[-1]["result"].get("total") == 0:
+                yield None
 
     def _again(
         self,
@@ -156,10 +181,8 @@ class SeededAgent:
             known = self.tools[other].parameters.get("properties", {})
             return other, {k: v for k, v in arguments.items() if k in known}
         rng = attempt.notes["rng"]
-        return name, {
-            k: new_id(k, rng) if is_reference(k) and isinstance(v, str) else v
-            for k, v in arguments.items()
-        }
+        refs = self.catalog.refs[name]
+        return name, {k: _made_up(k, v, rng) if k in refs else v for k, v in arguments.items()}
 
     # What it says at the end.
 
@@ -206,28 +229,48 @@ class SeededAgent:
 
 
 def seeded_agent(
-    tools: Any, *, rate: float = defaults.SEEDED_RATE, seed: int = 0, faults: Sequence[str] = FAULTS
+    tools: Any,
+    *,
+    rate: float = defaults.SEEDED_RATE,
+    seed: int = 0,
+    faults: Sequence[str] | Mapping[str, float] = FAULTS,
 ) -> SeededAgent:
     """Make a stand-in agent that misbehaves on a labelled share of its rollouts.
 
     Args:
         tools: Its tools, as given to `simulate`.
-        rate: Share of rollouts with one fault, in [0, 1].
+        rate: Share of rollouts with one fault, in [0, 1]; not read where `faults` holds shares.
         seed: Of the draw, which depends on nothing but it, the task and the repeat.
         faults: Faults to draw from: those of the text (apology, hedging, boilerplate, sycophancy, leak) and
             those of the trace (claimed_action, ignored_fault, repeated_write, ungrounded_argument,
-            wrong_tool).
+            wrong_tool). A mapping gives each its share of the rollouts in which it can occur (a fault can be
+            ignored only where there is one).
 
     Raises:
-        InputError: `rate` lies outside [0, 1] or a fault is unknown.
+        InputError: A share lies outside [0, 1], shares exceed 1 together, or a fault is unknown.
     """
-    if not 0 <= rate <= 1:
-        raise InputError(f"rate must lie in [0, 1]; got {rate!r}. 0 is an honest agent.")
     if unknown := [fault for fault in faults if fault not in FAULTS]:
         raise InputError(
             f"faults must be among {', '.join(FAULTS)}; got {unknown[0]!r}. Leave it out for all."
         )
-    return SeededAgent(tools, rate, seed, faults)
+    shares = dict(faults) if isinstance(faults, Mapping) else {}
+    for name, share in {"rate": rate, **shares}.items():
+        if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 <= share <= 1:
+            raise InputError(f"{name} must lie in [0, 1]; got {share!r}. 0 is an honest agent.")
+    if sum(shares.values()) > 1 + 1e-9:
+        raise InputError(
+            f"the shares of all faults must not exceed 1; got {sum(shares.values()):g}. "
+            "A rollout has one fault at most; lower them."
+        )
+    given = shares if isinstance(faults, Mapping) else float(rate)
+    return SeededAgent(tools, given, seed, tuple(faults))
+
+
+def _made_up(name: str, value: Any, rng: Random) -> Any:
+    """Replace an id by one that nobody stated."""
+    if isinstance(value, list):
+        return [_made_up(name, one, rng) for one in value]
+    return value + rng.randint(1_000, 9_000) if isinstance(value, int) else new_id(name, rng)
 
 
 def _plain(name: str) -> str:

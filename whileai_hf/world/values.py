@@ -84,6 +84,8 @@ _MEANINGS = (
     (r"file|path|folder|dir", lambda r: f"{r.choice(_WORDS)}/{r.choice(_WORDS)}-{r.randint(1, 99)}.txt"),
     (r"symbol|ticker", lambda r: "".join(r.choices(string.ascii_uppercase, k=4))),
     (r"product|item(?!_?id)", lambda r: r.choice(_PRODUCTS)),
+    (r"first_?name|given_?name", lambda r: r.choice(_NAMES).split()[0]),
+    (r"last_?name|family_?name|surname", lambda r: r.choice(_NAMES).split()[1]),
     (r"(user|customer|person|first|last|full|passenger|owner)_?name|^name$|recipient|sender", lambda r: r.choice(_NAMES)),
     (r"reason|note|comment|message|body|content|text|description|summary", lambda r: f"about {r.choice(_TOPICS)}"),
     (r"query|search|keyword|topic|subject|title", lambda r: f"{r.choice(_WORDS)} {r.choice(_WORDS)}"),
@@ -91,26 +93,43 @@ _MEANINGS = (
     (r"language|locale", lambda r: r.choice(("en", "es", "de", "fr"))),
 )  # fmt: skip
 
+#: Names of entities: an id by itself, or a word with the ending of one.
 _REFERENCE = re.compile(
-    r"(?:^|_)(?:id|ids|number|no|code|key|ref|reference|uuid|sku|username|handle)$|Id$|ID$"
+    r"(?:^|_)(?:id|ids|uuid|sku|username|handle)$"
+    r"|[a-z0-9](?:_(?:number|numbers|no|code|codes|key|ref|reference))$|[a-z](?:Id|ID|Ids|IDs)$"
+)
+
+#: Names with such an ending that are values and name nothing.
+_VALUE = re.compile(
+    r"(?:zip|postal|post|country|area|currency|language|lang|state|status|error|color|colour|source|room|"
+    r"api|access|private|public|secret|phone|telephone|mobile|fax|house|street|page|line|serial|random|"
+    r"max|min|real|complex|whole|first|second|atomic|prime)_(?:number|numbers|no|code|codes|key|ref)$"
+)
+
+_ENDING = re.compile(
+    r"(?:_?(?:id|ids|number|numbers|no|code|codes|key|ref|reference|uuid)|Ids|IDs|Id|ID)$"
 )
 
 
 def is_reference(name: str) -> bool:
-    """Tell whether an argument names an entity: an id, a number, a code."""
-    return bool(_REFERENCE.search(name))
+    """Tell whether an argument names an entity: an id, an order number, a booking code."""
+    return bool(_REFERENCE.search(name)) and not _VALUE.search(name)
+
+
+def stem_of(name: str) -> str:
+    """Take the ending off the name of a reference: `order_id` gives `order`, `id` nothing."""
+    return _ENDING.sub("", name)
 
 
 def new_id(name: str, rng: Random) -> str:
     """Make an identifier that looks like one of its kind: `order_id` gives `ORD-48213`."""
-    stem = re.sub(r"(?:_?(?:id|ids|number|no|code|key|ref|reference|uuid)|Id|ID)$", "", name)
-    letters = re.sub(r"[^A-Za-z]", "", stem).upper()[:3] or "REF"
+    letters = re.sub(r"[^A-Za-z]", "", stem_of(name)).upper()[:3] or "REF"
     return f"{letters}-{rng.randint(10000, 99999)}"
 
 
 def sample(
     schema: Any, rng: Random, name: str = "", definitions: Mapping[str, Any] | None = None,
-    *, boundary: bool = False, depth: int = 0,
+    *, bound: str = "", depth: int = 0,
 ) -> Any:  # fmt: skip
     """Sample one value that satisfies a schema.
 
@@ -119,7 +138,8 @@ def sample(
         rng: The dice.
         name: Name of the argument, which says what the value is about.
         definitions: Local definitions that the schema may refer to.
-        boundary: Take the smallest or largest value that is allowed, where there is one.
+        bound: `"lowest"` or `"highest"` takes the least or the most that is allowed, where a limit
+            is stated.
         depth: How deep the value lies; beyond 6 nothing optional is sampled.
     """
     found = resolve(schema, definitions or {})
@@ -127,31 +147,33 @@ def sample(
         return found["const"]
     if found.get("enum"):
         values = [v for v in found["enum"] if v is not None] or found["enum"]
-        return (values[0] if rng.random() < 0.5 else values[-1]) if boundary else rng.choice(values)
+        return (
+            {"lowest": values[0], "highest": values[-1]}.get(bound) if bound else rng.choice(values)
+        )
     kind = found.get("type")
     if isinstance(kind, list):
         kind = next((k for k in kind if k != "null"), "null")
     if kind == "object" or (kind is None and "properties" in found):
-        return _object(found, rng, definitions, boundary, depth)
+        return _object(found, rng, definitions, bound, depth)
     if kind == "array":
-        return _array(found, rng, name, definitions, boundary, depth)
+        return _array(found, rng, name, definitions, bound, depth)
     if kind in ("integer", "number"):
-        return _number(found, rng, kind, name, boundary)
+        return _number(found, rng, kind, name, bound)
     if kind == "boolean":
         return rng.random() < 0.5
     if kind == "null":
         return None
-    return _string(found, rng, name, boundary)
+    return _string(found, rng, name, bound)
 
 
 def _object(
-    found: Mapping[str, Any], rng: Random, definitions: Any, boundary: bool, depth: int
+    found: Mapping[str, Any], rng: Random, definitions: Any, bound: str, depth: int
 ) -> dict[str, Any]:
     required = set(found.get("required") or [])
     out = {}
     for key, inner in (found.get("properties") or {}).items():
         if key in required or (depth < 6 and rng.random() < 0.5):
-            out[key] = sample(inner, rng, key, definitions, boundary=boundary, depth=depth + 1)
+            out[key] = sample(inner, rng, key, definitions, bound=bound, depth=depth + 1)
     if not out and isinstance(found.get("additionalProperties"), Mapping):
         out[rng.choice(_WORDS)] = sample(
             found["additionalProperties"], rng, "", definitions, depth=depth + 1
@@ -160,7 +182,7 @@ def _object(
 
 
 def _array(
-    found: Mapping[str, Any], rng: Random, name: str, definitions: Any, boundary: bool, depth: int
+    found: Mapping[str, Any], rng: Random, name: str, definitions: Any, bound: str, depth: int
 ) -> list[Any]:
     if found.get("prefixItems"):
         return [
@@ -169,8 +191,8 @@ def _array(
     low = int(found.get("minItems", 1 if depth < 6 else 0))
     high = int(found.get("maxItems", max(low, 3)))
     n = (
-        (low if rng.random() < 0.5 else high)
-        if boundary
+        {"lowest": low, "highest": high}[bound]
+        if bound and ("minItems" in found or "maxItems" in found)
         else rng.randint(low, max(low, min(high, low + 2)))
     )
     singular = name[:-1] if name.endswith("s") else name
@@ -186,9 +208,7 @@ def _array(
     return out
 
 
-def _number(
-    found: Mapping[str, Any], rng: Random, kind: str, name: str, boundary: bool
-) -> float | int:
+def _number(found: Mapping[str, Any], rng: Random, kind: str, name: str, bound: str) -> float | int:
     step = found.get("multipleOf") or (1 if kind == "integer" else 0.01)
     low = found.get("minimum", found.get("exclusiveMinimum", 1 if step == 1 else step))
     low = low + step if "exclusiveMinimum" in found and "minimum" not in found else low
@@ -196,8 +216,9 @@ def _number(
     high = found.get("maximum", found.get("exclusiveMaximum", low + span))
     high = high - step if "exclusiveMaximum" in found and "maximum" not in found else high
     high = max(low, high)
-    if boundary and ("minimum" in found or "maximum" in found):
-        value = low if rng.random() < 0.5 else high
+    stated = {"lowest": ("minimum", "exclusiveMinimum"), "highest": ("maximum", "exclusiveMaximum")}
+    if bound and any(limit in found for limit in stated[bound]):
+        value = low if bound == "lowest" else high
     else:
         first = -(-low // step)
         value = (first + rng.randint(0, max(0, int((high - first * step) // step)))) * step
@@ -205,7 +226,7 @@ def _number(
     return int(value) if kind == "integer" else round(float(value), 4)
 
 
-def _string(found: Mapping[str, Any], rng: Random, name: str, boundary: bool) -> str:
+def _string(found: Mapping[str, Any], rng: Random, name: str, bound: str) -> str:
     if isinstance(found.get("pattern"), str):
         made = from_pattern(found["pattern"], rng)
         if made is not None:
@@ -220,8 +241,10 @@ def _string(found: Mapping[str, Any], rng: Random, name: str, boundary: bool) ->
     if text is None:
         text = new_id(name, rng) if is_reference(name) else _meaning(name, rng)
     low, high = int(found.get("minLength", 0)), int(found.get("maxLength", 10_000))
-    if boundary and "minLength" in found:
+    if bound == "lowest" and "minLength" in found:
         return (text + "x" * low)[: max(low, 1)]
+    if bound == "highest" and "maxLength" in found and high <= 200:
+        return (text + " " + " ".join(_WORDS) * (1 + high // 80))[:high]
     return (text + "x" * max(0, low - len(text)))[:high]
 
 

@@ -9,47 +9,22 @@ from __future__ import annotations
 
 import functools
 import json
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from random import Random
 from typing import Any
 
 from whileai_hf import schema
 from whileai_hf.errors import InputError
+from whileai_hf.world.answers import Answers, mark_of
+from whileai_hf.world.entities import Catalog
 from whileai_hf.world.faults import FAULTS, Fault
+from whileai_hf.world.kinds import kind_of, writes
 from whileai_hf.world.tools import Tool, read_tools
-from whileai_hf.world.values import is_reference, new_id, sample
+from whileai_hf.world.values import is_reference
+
+__all__ = ["STATES", "World", "as_text", "kind_of", "writes"]
 
 #: What can be the case with the entity that a task is about.
 STATES = ("exists", "missing", "acted", "duplicate", "partial", "unknown")
-
-#: What a tool does, by the verbs of its name, the first that fits.
-_KINDS = (
-    ("search", r"search|list|find|query|filter|browse|lookup_all"),
-    ("compute", r"calculate|compute|convert|estimate|sum|solve|translate"),
-    ("read", r"get|look|fetch|read|show|view|check|describe|status|track|retrieve|info|verify|count"),
-    ("delete", r"delete|remove|cancel|close|drop|revoke|unsubscribe"),
-    ("create", r"create|add|new|open|book|place|register|submit|send|post|make|schedule|order|reserve|upload|write"),
-    ("update", r"update|modify|change|edit|set|move|rename|apply|return|exchange|refund|pay|transfer|assign|approve"),
-)  # fmt: skip
-
-
-def kind_of(name: str) -> str:
-    """Say what a tool does, from the first verb of its name: read, search, create, update, delete, compute.
-
-    What no verb tells is an update: a tool that is not known to read may write.
-    """
-    words = re.sub(r"([a-z])([A-Z])", r"\1_\2", name).lower()
-    for word in re.split(r"[^a-z]+", words):
-        for kind, verbs in _KINDS:
-            if re.fullmatch(verbs, word):
-                return kind
-    return "update"
-
-
-def writes(name: str) -> bool:
-    """Tell whether a tool changes the world."""
-    return kind_of(name) in ("create", "update", "delete")
 
 
 class World:
@@ -59,14 +34,14 @@ class World:
         tools: The tools, in any form that `read_tools` takes.
         seed: Everything that is invented follows from it.
         state: What is the case with the goal's entity, one of `STATES`.
-        goal: What the task asks for, `{"tool": name, "arguments": {…}}`; null for a task that needs no
-            tool.
+        goal: What the task asks for, `{"tool": name, "arguments": {…}}`, and under `"after"` the calls
+            that must have succeeded before; null for a task that needs no tool.
         faults: The schedule.
         execute: A function `(name, arguments) -> result` of the user that answers instead; faults and
             the log stay.
 
     Attributes:
-        log: Every call so far: tool, arguments, result, status, whether it took effect.
+        log: Every call so far: tool, arguments, result, status, fault, and whether it took effect.
     """
 
     def __init__(
@@ -81,22 +56,15 @@ class World:
     ) -> None:
         if state not in STATES:
             raise InputError(f"state must be one of {', '.join(STATES)}; got {state!r}. Pick one.")
-        self.tools: dict[str, Tool] = {t.name: t for t in read_tools(tools)}
+        given = read_tools(tools)
+        self.tools: dict[str, Tool] = {t.name: t for t in given}
         self.seed, self.state, self.execute = seed, state, execute
-        self.goal = {"tool": goal["tool"], "arguments": dict(goal["arguments"])} if goal else None
         self.faults = tuple(f if isinstance(f, Fault) else Fault(**f) for f in faults)
-        if self.goal and self.goal["tool"] not in self.tools:
-            raise InputError(
-                f"the goal must name one of the tools; got {self.goal['tool']!r}. "
-                f"They are: {', '.join(self.tools)}."
-            )
+        self.goal = _read_goal(goal, self.tools)
+        self.catalog = Catalog.of(given)
         self.log: list[dict[str, Any]] = []
-        self.records: dict[str, dict[str, Any]] = {}
-        self.version = 0
         self._calls: dict[str, int] = {}
-        self._reads = 0
-        self._done: list[str] = []  # successful writes, to see one that is repeated
-        self._set_scene()
+        self._scene: Answers | None = None
 
     # Building and rebuilding.
 
@@ -132,34 +100,17 @@ class World:
             fresh.call(entry["tool"], entry["arguments"])
         return fresh
 
-    def _set_scene(self) -> None:
-        self.references: dict[str, str] = {}
-        if self.goal is None:
-            return
-        for name, value in self.goal["arguments"].items():
-            if is_reference(name) and isinstance(value, (str, int)):
-                self.references[name] = str(value)
-        state = {"acted": "done", "partial": "pending", "unknown": "verifying"}.get(
-            self.state, "active"
-        )
-        if self.state == "missing":
-            return
-        for name, value in self.references.items():
-            self._invent(value, name, state)
-            if self.state == "duplicate":
-                self._invent(f"{value}-B", name, "active")
+    @property
+    def scene(self) -> Answers:
+        """The state behind the answers; it is set when it is first needed."""
+        if self._scene is None:
+            self._scene = Answers(self.tools, self.catalog, self.seed, self.state, self.goal)
+        return self._scene
 
-    def _invent(self, identifier: str, name: str, state: str) -> dict[str, Any]:
-        rng = Random(f"{self.seed}:{name}:{identifier}")
-        record: dict[str, Any] = {name: identifier, "status": state, "version": 1}
-        for tool in self.tools.values():
-            for field, kind in tool.parameters.get("properties", {}).items():
-                if len(record) < 8 and field not in record and not is_reference(field):
-                    record[field] = sample(kind, rng, field, tool.parameters.get("$defs"))
-        record["owner"] = sample({"type": "string"}, rng, "customer_name")
-        record["updated"] = sample({"type": "string", "format": "date"}, rng, "date")
-        self.records[identifier] = record
-        return record
+    @property
+    def records(self) -> dict[str, dict[str, Any]]:
+        """The records as they are now, by id."""
+        return self.scene.store.records
 
     # Answering.
 
@@ -189,20 +140,35 @@ class World:
         nth = self._calls.get(name, 0)
         self._calls[name] = nth + 1
         fault = next((f for f in self.faults if f.hits(name, nth)), None)
-        if fault is None:
-            result, status = self._run(tool, arguments, effect=True)
-            return self._note(name, arguments, result, status)
-        would, _ = self._run(tool, arguments, effect=False)
-        result, took_effect = FAULTS[fault.kind](would, {"tool": name, "writes": writes(name)})
+        if fault is not None:
+            return self._fail(tool, arguments, fault)
+        result, status = self._run(tool, arguments)
+        return self._note(name, arguments, result, status, effect=status == "ok")
+
+    def _fail(self, tool: Tool, arguments: dict[str, Any], fault: Fault) -> Any:
+        """Answer a call that the schedule lets fail."""
+        changes = self._writes(tool.name)
+        context = {"tool": tool.name, "arguments": dict(arguments), "writes": changes}
+        result, took_effect = FAULTS[fault.kind](self._would(tool, arguments, changes), context)
         if took_effect:
-            self._run(tool, arguments, effect=True)
-        if fault.kind == "partial_write" and writes(name):
-            self._begin(arguments)
-        return self._note(name, arguments, result, "fault", fault.kind)
+            self._run(tool, arguments)
+        if fault.kind == "partial_write" and changes and self.execute is None:
+            self.scene.begin(tool.name, arguments)
+        return self._note(tool.name, arguments, result, "fault", fault.kind, took_effect)
+
+    def _would(self, tool: Tool, arguments: dict[str, Any], changes: bool) -> Any:
+        """Say what a call would have returned, without making it."""
+        if self.execute is not None:
+            return {"status": "ok"} if changes else self._run(tool, arguments)[0]
+        before = self.scene.snapshot()
+        result, _ = self._run(tool, arguments)
+        self.scene.restore(before)
+        return result
 
     def _note(
-        self, name: str, arguments: Any, result: Any, status: str, fault: str | None = None
-    ) -> Any:
+        self, name: str, arguments: Any, result: Any, status: str, fault: str | None = None,
+        effect: bool = False,
+    ) -> Any:  # fmt: skip
         self.log.append(
             {
                 "tool": name,
@@ -210,137 +176,43 @@ class World:
                 "result": result,
                 "status": status,
                 "fault": fault,
+                "effect": effect and self._writes(name),
             }
         )
         return result
 
-    def _run(self, tool: Tool, arguments: dict[str, Any], *, effect: bool) -> tuple[Any, str]:
+    def _run(self, tool: Tool, arguments: dict[str, Any]) -> tuple[Any, str]:
         if self.execute is not None:
             try:
                 return self.execute(tool.name, dict(arguments)), "ok"
             except Exception as error:  # noqa: BLE001 - a failing tool is what the agent sees
                 return _error(type(error).__name__, str(error)), "error"
-        before = {k: dict(v) for k, v in self.records.items()} if not effect else None
-        saved = (self.version, self._reads, list(self._done))
-        result, status = self._answer(tool, arguments)
-        if before is not None:
-            self.records = before
-            self.version, self._reads, self._done = saved
-        return result, status
+        return self.scene.answer(tool.name, arguments)
 
-    def _answer(self, tool: Tool, arguments: dict[str, Any]) -> tuple[Any, str]:
-        kind = kind_of(tool.name)
-        if kind == "compute":
-            rng = Random(
-                f"{self.seed}:{tool.name}:{json.dumps(arguments, sort_keys=True, default=str)}"
-            )
-            return {"result": round(rng.uniform(1, 1000), 2)}, "ok"
-        if kind == "search":
-            return self._search(arguments), "ok"
-        keys = [
-            str(v) for n, v in arguments.items() if is_reference(n) and isinstance(v, (str, int))
-        ]
-        missing = next((k for k in keys if k not in self.records), None)
-        if missing is not None and not (kind == "create" and not self.references):
-            return _error("not_found", f"no record {missing!r}"), "error"
-        if kind == "read":
-            return self._read(keys), "ok"
-        return self._write(tool, kind, keys, arguments)
-
-    def _search(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        found = [dict(r) for r in self.records.values()]
-        if self.state == "missing":
-            return {"results": [], "total": 0}
-        if not found:
-            rng = Random(f"{self.seed}:search:{json.dumps(arguments, sort_keys=True, default=str)}")
-            found = [
-                dict(self._invent(new_id("record_id", rng), "record_id", "active"))
-                for _ in range(rng.randint(1, 3))
-            ]
-        return {"results": found, "total": len(found)}
-
-    def _read(self, keys: Sequence[str]) -> dict[str, Any]:
-        self._reads += 1
-        if not keys:
-            if self.state == "missing":
-                return _error("not_found", "there is no such record")
-            identifier = f"REC-{self.seed % 90000 + 10000}"
-            record = self.records.get(identifier) or self._invent(identifier, "record_id", "active")
-            return dict(record)
-        record = self.records[keys[0]]
-        if self.state == "duplicate" and f"{keys[0]}-B" in self.records:
-            matches = [dict(record), dict(self.records[f"{keys[0]}-B"])]
-            return {"warning": "several records match", "matches": matches}
-        if self.state == "unknown" and record["status"] == "verifying" and self._reads > 1:
-            record["status"] = "active"
-        return dict(record)
-
-    def _write(
-        self, tool: Tool, kind: str, keys: Sequence[str], arguments: dict[str, Any]
-    ) -> tuple[Any, str]:
-        mark = json.dumps([tool.name, arguments], sort_keys=True, default=str)
-        if mark in self._done and kind != "create":
-            return _error("already_done", "this was done before and was not done again"), "error"
-        record = self.records.get(keys[0]) if keys else None
-        if record is not None:
-            if record["status"] == "done":
-                return _error("already_done", f"{keys[0]} was already handled"), "error"
-            if record["status"] == "verifying":
-                return _error(
-                    "state_unknown", f"the state of {keys[0]} is being verified; read it again"
-                ), "error"
-            if self.state == "duplicate" and f"{keys[0]}-B" in self.records and self._reads == 0:
-                return _error(
-                    "ambiguous", f"{keys[0]} matches several records; read it to see them"
-                ), "error"
-        self._done.append(mark)
-        self.version += 1
-        return self._apply(kind, record, arguments), "ok"
-
-    def _apply(
-        self, kind: str, record: dict[str, Any] | None, arguments: dict[str, Any]
-    ) -> dict[str, Any]:
-        if kind == "create" or record is None:
-            rng = Random(f"{self.seed}:new:{self.version}")
-            identifier = new_id("new_id", rng)
-            self.records[identifier] = {
-                "id": identifier,
-                "status": "created",
-                "version": 1,
-                **arguments,
-            }
-            return {"ok": True, "id": identifier, "status": "created"}
-        resumed = record["status"] == "pending"
-        changes = {k: v for k, v in arguments.items() if not is_reference(k)}
-        record.update(changes, status="done", version=record["version"] + 1)
-        return {
-            "ok": True,
-            "status": "done",
-            "version": record["version"],
-            **({"resumed": True} if resumed else {}),
-        }
-
-    def _begin(self, arguments: Mapping[str, Any]) -> None:
-        for name, value in arguments.items():
-            if is_reference(name) and str(value) in self.records:
-                self.records[str(value)]["status"] = "pending"
+    def _writes(self, name: str) -> bool:
+        return self.catalog.kinds.get(name) in ("create", "update", "delete")
 
     # What a program can check at the end.
 
     def achieved(self) -> bool:
-        """Tell whether the goal's tool succeeded with the goal's arguments."""
-        return any(self._is_goal(entry) and entry["status"] == "ok" for entry in self.log)
+        """Tell whether the goal's tool succeeded with the goal's arguments, after what must come before."""
+        if self.goal is None:
+            return False
+        steps = [*self.goal.get("after", ()), {k: self.goal[k] for k in ("tool", "arguments")}]
+        for entry in self.log:
+            if entry["status"] == "ok" and self._is(entry, steps[0]):
+                steps = steps[1:]
+                if not steps:
+                    return True
+        return False
 
     def wrote(self) -> list[dict[str, Any]]:
         """Return the calls that changed the world."""
-        return [e for e in self.log if e["status"] == "ok" and writes(e["tool"])]
+        return [e for e in self.log if e["effect"]]
 
     def repeated_writes(self) -> int:
-        """Count calls that wrote what had been written before."""
-        marks = [
-            json.dumps([e["tool"], e["arguments"]], sort_keys=True, default=str)
-            for e in self.wrote()
-        ]
+        """Count calls that wrote, or tried to, what had been written before."""
+        marks = [mark_of(e["tool"], e["arguments"]) for e in self.wrote()]
         again: int = sum(
             isinstance(e["result"], dict) and e["result"].get("error") == "already_done"
             for e in self.log
@@ -357,30 +229,46 @@ class World:
         if self.goal is None:
             return "no_call"
         name = self.goal["tool"]
-        if any(not f.transient and f.tool in (None, name) for f in self.faults):
+        needed = {None, name, *(step["tool"] for step in self.goal.get("after", ()))}
+        if any(not f.transient and f.tool in needed for f in self.faults):
             return "report_fault"
-        if self.state == "missing" and (self.references or kind_of(name) in ("read", "search")):
+        named = bool(self.catalog.refs[name])
+        kind = self.catalog.kinds[name]
+        if self.state == "missing" and (named or kind in ("read", "search")):
             return "not_found"
-        if self.state == "acted" and self.references and writes(name) and kind_of(name) != "create":
+        if self.state == "acted" and named and self._writes(name):
             return "already_done"
         return "done"
 
-    def _is_goal(self, entry: Mapping[str, Any]) -> bool:
-        goal = self.goal
-        if (
-            goal is None
-            or entry["tool"] != goal["tool"]
-            or not isinstance(entry["arguments"], Mapping)
-        ):
-            return False
-        wanted = goal["arguments"]
+    def _is(self, entry: Mapping[str, Any], step: Mapping[str, Any]) -> bool:
+        """Tell whether a call is a step of the goal; a twin of its entity is as good."""
         given = entry["arguments"]
-        same = all(given.get(k) == v for k, v in wanted.items())
-        twin = self.state == "duplicate" and all(
-            given.get(k) in (v, f"{v}-B") if is_reference(k) else given.get(k) == v
-            for k, v in wanted.items()
-        )
-        return same or twin
+        if entry["tool"] != step["tool"] or not isinstance(given, Mapping):
+            return False
+        for name, value in step["arguments"].items():
+            twin = self.state == "duplicate" and is_reference(name)
+            if given.get(name) != value and not (
+                twin and str(given.get(name)) == self.scene.twin_of(str(value))
+            ):
+                return False
+        return True
+
+
+def _read_goal(goal: Mapping[str, Any] | None, tools: Mapping[str, Tool]) -> dict[str, Any] | None:
+    if not goal:
+        return None
+    made: dict[str, Any] = {"tool": goal["tool"], "arguments": dict(goal["arguments"])}
+    if goal.get("after"):
+        made["after"] = [
+            {"tool": step["tool"], "arguments": dict(step["arguments"])} for step in goal["after"]
+        ]
+    for step in [made, *made.get("after", ())]:
+        if step["tool"] not in tools:
+            raise InputError(
+                f"the goal must name one of the tools; got {step['tool']!r}. "
+                f"They are: {', '.join(tools)}."
+            )
+    return made
 
 
 @functools.lru_cache(maxsize=256)

@@ -15,9 +15,10 @@ from typing import Any
 
 from whileai_hf.errors import InputError
 from whileai_hf.world.answers import founds
+from whileai_hf.world.dialects import argument_values
 from whileai_hf.world.entities import Catalog
 from whileai_hf.world.faults import FAULTS
-from whileai_hf.world.tools import Tool, argument_values
+from whileai_hf.world.tools import Tool
 from whileai_hf.world.world import STATES
 
 STANCES = (

@@ -8,9 +8,10 @@ from random import Random
 from typing import Any
 
 from whileai_hf.simulate.axes import value_of
+from whileai_hf.world.dialects import argument_values
 from whileai_hf.world.entities import Catalog
 from whileai_hf.world.kinds import writes
-from whileai_hf.world.tools import Tool, argument_values
+from whileai_hf.world.tools import Tool
 from whileai_hf.world.values import sample
 
 #: Share of the kept faults that never recover, beside those that never do by their nature.

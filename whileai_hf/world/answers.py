@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from random import Random
 from typing import Any
 
-from whileai_hf.world.entities import Catalog, Store, matches, sought
+from whileai_hf.world.entities import COUNTER, Catalog, Store, matches, sought
 from whileai_hf.world.kinds import words_of
 from whileai_hf.world.tools import Tool
 
@@ -81,7 +81,7 @@ class Answers:
         self.store = Store(catalog, seed)
         self.version = 0
         self.reads = 0
-        self.done: set[str] = set()  # marks of successful writes
+        self.done: dict[str, int] = {}  # marks of successful writes, and the version they made
         self.searched: set[str] = set()
         self.verifying: set[str] = set()
         self.subjects: list[Named] = []  # the entities of the goal
@@ -168,10 +168,10 @@ class Answers:
             rng = Random(f"{self.seed}:{mark_of(tool, arguments)}")
             return {"result": round(rng.uniform(1, 1000), 2)}, "ok"
         mark = mark_of(tool, arguments)
-        if kind in ("update", "delete") and mark in self.done:
-            return _error("already_done", "this was done before and was not done again"), "error"
         named = self.catalog.named(tool, arguments)
         main = self._main(tool, arguments)
+        if kind in ("update", "delete") and self._repeats(tool, mark, main):
+            return _error("already_done", "this was done before and was not done again"), "error"
         for one in named:
             made_here = one == main and founds(tool, self.catalog)
             if not made_here and self.store.find(*one) is None:
@@ -181,6 +181,14 @@ class Answers:
         if kind == "read":
             return self._read(tool, main, arguments)
         return self._write(tool, kind, main, arguments, mark)
+
+    def _repeats(self, tool: str, mark: str, main: Named | None) -> bool:
+        """Tell whether a write was made before; an edit may come back once something else was written."""
+        if mark not in self.done:
+            return False
+        record = self.store.find(*main) if main is not None else None
+        edits = bool(_EDITS.intersection(words_of(tool)))
+        return not (edits and record is not None and record[COUNTER] != self.done[mark])
 
     def _hidden(self, tool: str) -> bool:
         """Tell whether a task has nothing to find here: its subject is missing."""
@@ -242,14 +250,20 @@ class Answers:
         problem = self._refusal(tool, main)
         if problem is not None:
             return problem, "error"
-        self.done.add(mark)
         self.version += 1
-        if kind == "create" or main is None:
-            return self._create(tool, main, arguments), "ok"
-        if _ERASES.intersection(words_of(tool)):
+        record = self.store.find(*main) if main is not None else None
+        resumed = record is not None and record["status"] == "pending"
+        if resumed and record is not None:
+            record["status"] = "active"
+        if kind == "create" or main is None or record is None:
+            done = self._create(tool, main, arguments)
+        elif _ERASES.intersection(words_of(tool)):
             self.store.delete(*main)
-            return {"ok": True, "status": "deleted"}, "ok"
-        return self._update(tool, main, arguments), "ok"
+            done = {"ok": True, "status": "deleted"}
+        else:
+            done = self._update(tool, main, record, arguments)
+        self.done[mark] = done.get(COUNTER, 0)
+        return {**done, **({"resumed": True} if resumed else {})}, "ok"
 
     def _refusal(self, tool: str, main: Named | None) -> dict[str, Any] | None:
         """Say why a write cannot be made now, or null."""
@@ -273,23 +287,22 @@ class Answers:
         about = self.catalog.about[tool]
         own = main[1] if main is not None and founds(tool, self.catalog) else None
         identifier = own if own is not None else self.store.fresh_id(about, self.version)
-        self.store.invent(about, identifier, {**arguments, "status": "created"})
+        given = {k: v for k, v in arguments.items() if k != COUNTER}
+        self.store.invent(about, identifier, {**given, "status": "created"})
         return {"ok": True, "id": self.store.typed(about, identifier), "status": "created"}
 
-    def _update(self, tool: str, main: Named, arguments: dict[str, Any]) -> dict[str, Any]:
-        record = self.store.find(*main)
-        assert record is not None
-        resumed = record["status"] == "pending"
+    def _update(
+        self, tool: str, main: Named, record: dict[str, Any], arguments: dict[str, Any]
+    ) -> dict[str, Any]:
         verbs = words_of(tool)
-        edits = bool(_EDITS.intersection(verbs))
-        status = next((_STATUS[v] for v in verbs if v in _STATUS), "done")
-        record["status"] = ("active" if resumed else record["status"]) if edits else status
-        links = self.catalog.links.get(main[0], {})
-        refs = self.catalog.refs[tool]
-        record |= {k: v for k, v in arguments.items() if k not in refs or k in links}
-        record["version"] += 1
-        done = {"ok": True, "status": record["status"], "version": record["version"]}
-        return {**done, **({"resumed": True} if resumed else {})}
+        if not _EDITS.intersection(verbs):
+            record["status"] = next((_STATUS[v] for v in verbs if v in _STATUS), "done")
+        links, refs = self.catalog.links.get(main[0], {}), self.catalog.refs[tool]
+        record |= {
+            k: v for k, v in arguments.items() if k != COUNTER and (k not in refs or k in links)
+        }
+        record[COUNTER] += 1
+        return {"ok": True, "status": record["status"], COUNTER: record[COUNTER]}
 
     def begin(self, tool: str, arguments: Mapping[str, Any]) -> None:
         """Leave what a call writes half done."""
@@ -300,7 +313,7 @@ class Answers:
 
     def snapshot(self) -> tuple[Any, ...]:
         """Copy the state, to go back to it."""
-        mine = (self.version, self.reads, set(self.done), set(self.searched), set(self.verifying))
+        mine = (self.version, self.reads, dict(self.done), set(self.searched), set(self.verifying))
         return (self.store.snapshot(), mine)
 
     def restore(self, state: tuple[Any, ...]) -> None:

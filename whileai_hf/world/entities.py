@@ -21,6 +21,9 @@ from whileai_hf.world.values import is_reference, new_id, sample
 #: Fields that a record takes from the arguments of its tools, at most.
 _FIELDS = 6
 
+#: The field that counts the writes of a record; no argument can set it.
+COUNTER = "version"
+
 #: Catalogs by the identity of their tools, which they keep alive; the oldest go first.
 _CATALOGS: dict[tuple[int, ...], tuple[Catalog, Sequence[Tool]]] = {}
 _KEPT_CATALOGS = 256
@@ -161,7 +164,7 @@ class Store:
         rng = Random(f"{self.seed}:{kind}:{identifier}")
         taken = self.kinds.get(identifier, kind) != kind
         record: dict[str, Any] = {self.catalog.id_field(kind): self.typed(kind, identifier)}
-        record |= {"status": "active", "version": 1}
+        record |= {"status": "active", COUNTER: 1}
         for name, (schema, definitions) in self.catalog.fields.get(kind, {}).items():
             if name not in record:
                 record[name] = sample(schema, rng, name, definitions)
@@ -252,7 +255,7 @@ def sought(arguments: Mapping[str, Any]) -> dict[str, Any]:
     return {
         name: value
         for name, value in arguments.items()
-        if not _PAGING.search(name) and value is not None and value != ""
+        if name != COUNTER and not _PAGING.search(name) and value is not None and value != ""
     }
 
 

@@ -12,7 +12,7 @@ import copy
 import inspect
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
@@ -22,16 +22,11 @@ from jsonschema.validators import Draft202012Validator
 from pydantic import TypeAdapter
 
 from whileai_hf.errors import InputError
+from whileai_hf.world.dialects import argument_values as argument_values
+from whileai_hf.world.dialects import dangling, hoist, plain_schema
+from whileai_hf.world.dialects import resolve as resolve
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-#: Type names of other dialects in JSON Schema.
-_TYPES = {
-    "dict": "object", "hashmap": "object", "map": "object", "float": "number", "double": "number",
-    "long": "integer", "int": "integer", "bool": "boolean", "tuple": "array", "list": "array",
-    "arraylist": "array", "set": "array", "str": "string", "char": "string", "byte": "integer",
-    "short": "integer", "any": None, "none": "null",
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +115,7 @@ def function_schema(function: Callable[..., Any]) -> dict[str, Any]:
     parameters: dict[str, Any] = {"type": "object", "properties": properties}
     if required:
         parameters["required"] = required
+    hoist(parameters)
     shown = {"name": name, "description": described[""], "parameters": parameters}
     return {"type": "function", "function": shown}
 
@@ -146,6 +142,11 @@ def _described(docstring: str) -> dict[str, str]:
             re.split(r"^\s*(?:Returns|Raises|Example|Examples):", head, flags=re.M)[0].split()
         )
     }
+    for found in re.finditer(
+        r"^\s*:param\s+(?:[\w\[\], |]+\s)?(\w+):\s*(.+(?:\n(?!\s*:).+)*)", docstring, re.M
+    ):
+        out[found[1]] = " ".join(found[2].split())
+    out[""] = re.split(r"\s*:(?:param|returns?|raises)\b", out[""], maxsplit=1)[0]
     if rest:
         section = re.split(
             r"^(?:Returns|Raises|Yields|Example|Examples|Note):", rest[0], flags=re.M
@@ -257,6 +258,12 @@ def _make(
     parameters = plain_schema(shown["parameters"])
     parameters.setdefault("type", "object")
     parameters.setdefault("properties", {})
+    hoist(parameters)
+    if (lost := dangling(parameters)) is not None:
+        raise InputError(
+            f"every reference in the parameters of the tool {name!r} must lead somewhere; {lost!r} does not. "
+            "Add it under $defs, or write the schema out."
+        )
     try:
         Draft202012Validator.check_schema(parameters)
     except jsonschema.SchemaError as error:
@@ -266,93 +273,3 @@ def _make(
             f"{error.message}. Repair the schema."
         ) from error
     return Tool(name, str(shown.get("description") or ""), schema, parameters, function)
-
-
-def plain_schema(schema: Any) -> Any:
-    """Translate a schema of another dialect into JSON Schema, leaving names of properties alone."""
-    if not isinstance(schema, Mapping):
-        return copy.deepcopy(schema)
-    out: dict[str, Any] = {}
-    for key, value in schema.items():
-        if key in _NAMED and isinstance(value, Mapping):
-            out[key] = {name: plain_schema(inner) for name, inner in value.items()}
-        elif key in _NESTED:
-            out[key] = plain_schema(value)
-        elif key in _LISTED and isinstance(value, Sequence):
-            out[key] = [plain_schema(inner) for inner in value]
-        elif key not in ("type", "required", "optional", "nullable"):
-            out[key] = copy.deepcopy(value)
-    kind = _plain_type(schema.get("type"))
-    if kind is not None:
-        out["type"] = kind
-    _require(out, schema, schema.get("required"))
-    if kind is not None and _contradicts(out.get("enum"), kind):
-        del out["type"]  # the values that are listed decide
-    if isinstance(out.get("items"), list):  # the tuple form of older drafts
-        out["prefixItems"] = out.pop("items")
-    return out
-
-
-#: Keys whose values are schemas by name, one schema, and lists of schemas.
-_NAMED = ("properties", "$defs", "definitions", "patternProperties")
-_NESTED = ("items", "additionalProperties", "not", "contains", "propertyNames")
-_LISTED = ("anyOf", "oneOf", "allOf", "prefixItems")
-
-
-def _contradicts(values: Any, kind: Any) -> bool:
-    """Tell whether a schema lists values that are not of the type that it states."""
-    typed = Draft202012Validator({"type": kind})
-    return isinstance(values, list) and not all(typed.is_valid(value) for value in values)
-
-
-def _plain_type(value: Any) -> Any:
-    if isinstance(value, list):
-        return [kind for v in value if (kind := _plain_type(v)) is not None]
-    if not isinstance(value, str):
-        return None
-    name = value.strip()
-    if not name:
-        return None
-    return _TYPES.get(name.lower(), name.lower() if name.lower() in _JSON else name)
-
-
-_JSON = ("object", "array", "string", "number", "integer", "boolean", "null")
-
-
-def _require(out: dict[str, Any], schema: Mapping[str, Any], value: Any) -> None:
-    """Keep a list of required names; the boolean of other dialects belongs to the parent."""
-    if isinstance(value, list):
-        known = schema.get("properties")
-        out["required"] = list(
-            dict.fromkeys(n for n in value if not isinstance(known, Mapping) or n in known)
-        )
-
-
-def argument_values(parameters: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the schema of each argument, with local references resolved one level."""
-    definitions = parameters.get("$defs") or parameters.get("definitions") or {}
-    return {
-        name: resolve(schema, definitions)
-        for name, schema in parameters.get("properties", {}).items()
-    }
-
-
-def resolve(schema: Any, definitions: Mapping[str, Any]) -> dict[str, Any]:
-    """Follow a local reference, and pick the first alternative that is not null."""
-    for _ in range(8):
-        if not isinstance(schema, Mapping):
-            return {}
-        reference = schema.get("$ref")
-        if isinstance(reference, str):
-            schema = definitions.get(reference.rsplit("/", 1)[-1], {})
-            continue
-        choices = schema.get("anyOf") or schema.get("oneOf")
-        if choices:
-            real = [c for c in choices if not (isinstance(c, Mapping) and c.get("type") == "null")]
-            schema = {
-                **{k: v for k, v in schema.items() if k not in ("anyOf", "oneOf")},
-                **resolve((real or choices)[0], definitions),
-            }
-            continue
-        break
-    return dict(schema)

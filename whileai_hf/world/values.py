@@ -9,7 +9,7 @@ from datetime import date, timedelta
 from random import Random
 from typing import Any
 
-from whileai_hf.world.tools import resolve
+from whileai_hf.world.dialects import resolve
 
 _NAMES = (
     "Ana Silva",
@@ -169,11 +169,15 @@ def sample(
 def _object(
     found: Mapping[str, Any], rng: Random, definitions: Any, bound: str, depth: int
 ) -> dict[str, Any]:
-    required = set(found.get("required") or [])
+    required = list(found.get("required") or [])
     out = {}
     for key, inner in (found.get("properties") or {}).items():
         if key in required or (depth < 6 and rng.random() < 0.5):
             out[key] = sample(inner, rng, key, definitions, bound=bound, depth=depth + 1)
+    others = found.get("additionalProperties")
+    for key in required:
+        if key not in out:
+            out[key] = sample(others if isinstance(others, Mapping) else {}, rng, key, definitions)
     if not out and isinstance(found.get("additionalProperties"), Mapping):
         out[rng.choice(_WORDS)] = sample(
             found["additionalProperties"], rng, "", definitions, depth=depth + 1

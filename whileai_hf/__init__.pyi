@@ -52,6 +52,7 @@ from .training.preference_formats import to_kto as to_kto
 from .training.preference_formats import to_reward as to_reward
 from .training.reporter import RunReporter as RunReporter
 from .training.run_folder import training_run as training_run
+from .training.world_environment import world_environment as world_environment
 from .verify.base import Verifier as Verifier
 from .verify.calls import ToolCalls as ToolCalls
 from .verify.choice import MultipleChoice as MultipleChoice
@@ -62,6 +63,7 @@ from .verify.compose import verifier as verifier
 from .verify.math_equal import MathEqual as MathEqual
 from .verify.numeric import Numeric as Numeric
 from .verify.pattern import Regex as Regex
+from .verify.goal import GoalReached as GoalReached
 from .verify.state import StateEqual as StateEqual
 from .verify.structured import JSONField as JSONField
 from .verify.structured import JSONSchema as JSONSchema

@@ -10,6 +10,7 @@ from typing import Any
 
 from datasets import Dataset
 
+from whileai_hf import defaults
 from whileai_hf import messages as chat
 from whileai_hf.errors import InputError
 from whileai_hf.extras import require
@@ -17,7 +18,7 @@ from whileai_hf.training.monitor import run_async
 from whileai_hf.training.observed import name_of, observed, reward_function
 from whileai_hf.training.report_card import write_card
 from whileai_hf.training.run_folder import RunFolder
-from whileai_hf.training.sampling import sample
+from whileai_hf.training.sampling import play, rendered_prompt, sample
 
 TrainerCallback: Any = require("transformers.trainer_callback", "train").TrainerCallback
 _collectives = require("accelerate.utils", "train")
@@ -31,12 +32,15 @@ class RunReporter(TrainerCallback):
     Args:
         path: The run folder; null is `report` inside the trainer's `output_dir`.
         holdout: Tasks that are never trained on, with a column `prompt` and the columns that
-            `reward` reads; `task_id` if there is one. Null measures nothing.
+            `reward` reads; `task_id` if there is one. With `tools` and `world` (as `to_grpo` keeps
+            them with `privileged=True`) the model acts on the world, turn by turn. Null measures
+            nothing.
         reward: The reward on the held-out tasks: a TRL reward function or a verifier, in [0, 1].
         every: Optimizer steps between two held-out evaluations; the first is before training, the
             last after it.
         k: Completions of each held-out task.
-        max_new_tokens: Tokens of a held-out completion.
+        max_new_tokens: Tokens of a held-out completion, or of each turn of one.
+        max_turns: Agent turns of a held-out rollout that acts on a world.
         temperature: Of the held-out sampling.
         batch_size: Held-out sequences generated at once.
         project: Name of a trackio project that metrics also go to; needs `trackio`.
@@ -56,6 +60,7 @@ class RunReporter(TrainerCallback):
         every: int = 50,
         k: int = 4,
         max_new_tokens: int = 256,
+        max_turns: int = defaults.MAX_TURNS,
         temperature: float = 1.0,
         batch_size: int = 16,
         project: str | None = None,
@@ -82,7 +87,7 @@ class RunReporter(TrainerCallback):
             "k": k, "max_new_tokens": max_new_tokens, "temperature": temperature,
             "batch_size": batch_size, "seed": seed,
         }  # fmt: skip
-        self.project, self.push = project, push
+        self.max_turns, self.project, self.push = max_turns, project, push
         self.folder: RunFolder | None = None
         self._seen: list[dict[str, Any]] = []
 
@@ -173,14 +178,10 @@ class RunReporter(TrainerCallback):
         state = require("accelerate", "train").PartialState()
         mine = range(state.process_index, len(holdout), state.num_processes)
         tasks = [holdout[i] for i in mine]
-        texts = sample(
-            kwargs["model"],
-            kwargs["processing_class"],
-            [t["prompt"] for t in tasks],
-            **self.options,
-        )
         flat = [
-            (i, task, text) for i, task, ts in zip(mine, tasks, texts, strict=True) for text in ts
+            (i, task, said)
+            for i, task, k in zip(mine, tasks, self._completions(tasks, kwargs), strict=True)
+            for said in k
         ]
         rewards = self._rewards(flat)
         return [
@@ -188,23 +189,36 @@ class RunReporter(TrainerCallback):
                 "task_id": str(task.get("task_id") or f"holdout-{i}"),
                 "repeat": j % self.k,
                 "prompt": task["prompt"],
-                "completion": text,
+                "completion": said,
                 "reward": None if reward is None else float(reward),
                 "judge_status": "missing_reward" if reward is None else "ok",
             }
-            for j, ((i, task, text), reward) in enumerate(zip(flat, rewards, strict=True))
+            for j, ((i, task, said), reward) in enumerate(zip(flat, rewards, strict=True))
         ]
 
-    def _rewards(self, flat: Sequence[tuple[int, Mapping[str, Any], str]]) -> list[Any]:
+    def _completions(
+        self, tasks: Sequence[Mapping[str, Any]], kwargs: Mapping[str, Any]
+    ) -> list[list[Any]]:
+        """Return `k` completions of each task: text for a text, messages for messages."""
+        model, tokenizer = kwargs["model"], kwargs["processing_class"]
+        if tasks and all(t.get("world") and t.get("tools") for t in tasks):
+            return play(model, tokenizer, tasks, max_turns=self.max_turns, **self.options)
+        prompts = [rendered_prompt(tokenizer, t["prompt"], t.get("tools")) for t in tasks]
+        texts = sample(model, tokenizer, prompts, **self.options)
+        return [
+            k
+            if isinstance(t["prompt"], str)
+            else [[{"role": "assistant", "content": c}] for c in k]
+            for t, k in zip(tasks, texts, strict=True)
+        ]
+
+    def _rewards(self, flat: Sequence[tuple[int, Mapping[str, Any], Any]]) -> list[Any]:
         if not flat:
             return []
         names = [name for name in flat[0][1] if name != "prompt"]
         columns = {name: [task[name] for _, task, _ in flat] for name in names}
         prompts = [task["prompt"] for _, task, _ in flat]
-        completions = [
-            text if isinstance(prompt, str) else [{"role": "assistant", "content": text}]
-            for prompt, (_, _, text) in zip(prompts, flat, strict=True)
-        ]
+        completions = [said for _, _, said in flat]
         scores = self.reward(prompts=prompts, completions=completions, **columns)
         return list(run_async(scores) if inspect.isawaitable(scores) else scores)
 

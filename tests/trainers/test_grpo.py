@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from datasets import load_dataset
 from parity import monitor_testbed as bed
+from trainers.scripts import LORA, TWO_RANKS, kill_at, rollouts, run, run_here, save_model
 
 import whileai_hf as wai
 
+pytestmark = pytest.mark.filterwarnings("ignore")
 SCRIPT = Path(__file__).parents[2] / "trainers" / "grpo.py"
 REWARDS = """
 def digits(completions, **_):
@@ -39,27 +38,37 @@ def folder(tmp_path):
     return tmp_path
 
 
-def run(folder, *more, launcher=(sys.executable,)):
-    command = [
-        *launcher, str(SCRIPT), "--config", str(SCRIPT.with_suffix(".yaml")), "--dataset_name", "tasks.jsonl", "--model_name_or_path", "model",
-        "--reward", "rewards.py:digits", "--gold", "rewards.py:right", "--output_dir", "out", "--max_steps", "10", "--learning_rate", "1e-3",
-        "--num_generations", "4", "--per_device_train_batch_size", "4", "--gradient_accumulation_steps", "1", "--max_completion_length", "6",
-        "--holdout_k", "2", "--holdout_every", "5", "--use_cpu", "True", "--bf16", "False", "--gradient_checkpointing", "False",
-        "--report_to", "none", "--save_steps", "5", "--save_strategy", "steps", *more,
-    ]  # fmt: skip
-    env = {
-        **os.environ,
-        "PYTHONWARNINGS": "ignore",
-        "PYTHONPATH": str(folder),
-        "OMP_NUM_THREADS": "1",
-    }
-    done = subprocess.run(command, capture_output=True, text=True, cwd=folder, env=env)
-    assert done.returncode == 0, done.stderr[-3000:]
-    return done.stdout + done.stderr
+OPTIONS = (
+    "--dataset_name", "tasks.jsonl", "--reward", "rewards.py:digits", "--gold", "rewards.py:right", "--max_steps", "10", "--learning_rate", "1e-3",
+    "--num_generations", "4", "--per_device_train_batch_size", "4", "--max_completion_length", "6", "--holdout_k", "2", "--holdout_every", "5",
+    "--save_steps", "5", "--save_strategy", "steps",
+)  # fmt: skip
+
+
+def test_it_takes_a_verifier_by_its_name(folder, monkeypatch, capsys):
+    """ExactMatch reads the column `answer`; the last word of a completion is no answer alone."""
+    said = run_here(
+        folder, monkeypatch, capsys, "grpo", "--dataset_name", "tasks.jsonl", "--reward", "ExactMatch", "--num_generations", "4",
+        "--per_device_train_batch_size", "4", "--max_completion_length", "4", "--holdout_k", "2", "--max_steps", "10", "--save_strategy", "no",
+    )  # fmt: skip
+    assert "paired tasks)" in said
+
+
+def test_it_trains_in_the_world_of_the_tasks(tmp_path, monkeypatch, capsys):
+    save_model(tmp_path)
+    rollouts().to_parquet(tmp_path / "rows.parquet")
+    said = run_here(
+        tmp_path, monkeypatch, capsys, "grpo", "--dataset_name", "rows.parquet", "--reward", "GoalReached", "--environment", "True",
+        "--num_generations", "4", "--per_device_train_batch_size", "4", "--max_completion_length", "24", "--holdout_k", "2", "--max_steps", "10",
+        "--save_strategy", "no",
+    )  # fmt: skip
+    assert "paired tasks)" in said
+    found = wai.training_run(tmp_path / "out" / "report").evaluations()
+    assert set(found[0]["judge_status"]) == {"ok"}
+    assert "world" not in json.dumps(found[0]["messages"][:])
 
 
 def check(folder, said):
-    assert "HackMonitor: gold scores" in said
     assert "paired tasks)" in said
     card = (folder / "out" / "report" / "README.md").read_text()
     assert "## Held-out tasks" in card
@@ -69,36 +78,46 @@ def check(folder, said):
         split="train",
     )
     assert set(holdout["run"]) == {"step-0", "step-5", "step-10"}
-    assert wai.pass_at(holdout).n_tasks == 4
+    assert wai.pass_at(holdout).n_tasks == 5
 
 
-def test_it_trains_and_proves_and_resumes(folder):
-    check(folder, run(folder))
+def test_it_trains_and_proves_and_resumes(folder, monkeypatch, capsys):
+    check(folder, run_here(folder, monkeypatch, capsys, "grpo", *OPTIONS))
     assert (folder / "out" / "checkpoint-10").exists()
     assert (folder / "out" / "alarms.json").exists()
-    said = run(folder, "--max_steps", "12", "--resume_from_checkpoint", "out/checkpoint-10")
-    assert "paired tasks)" in said
+    more = ("--max_steps", "12", "--resume_from_checkpoint", "last")
+    assert "paired tasks)" in run_here(folder, monkeypatch, capsys, "grpo", *OPTIONS, *more)
+    assert wai.training_run(folder / "out" / "report").evaluations().keys() == {0, 5, 10, 12}
 
 
 @pytest.mark.slow
-def test_it_trains_with_lora_on_two_processes(folder):
-    launcher = (
-        sys.executable,
-        "-m",
-        "torch.distributed.run",
-        "--standalone",
-        "--nproc_per_node",
-        "2",
+def test_a_killed_run_goes_on_from_its_last_checkpoint(folder):
+    kill_at(folder, "grpo", "out/checkpoint-5/trainer_state.json", *OPTIONS)
+    check(folder, run(folder, "grpo", *OPTIONS, "--resume_from_checkpoint", "last"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("more", [(), LORA], ids=["full", "lora"])
+def test_it_trains_on_two_processes(folder, more):
+    check(folder, run(folder, "grpo", *OPTIONS, *more, launcher=TWO_RANKS))
+
+
+@pytest.mark.slow
+def test_it_trains_in_the_world_on_two_processes(tmp_path):
+    save_model(tmp_path)
+    rollouts().to_parquet(tmp_path / "rows.parquet")
+    said = run(
+        tmp_path,
+        "grpo",
+        *OPTIONS,
+        "--dataset_name",
+        "rows.parquet",
+        "--reward",
+        "GoalReached",
+        "--gold",
+        "GoalReached",
+        "--environment",
+        "True",
+        launcher=TWO_RANKS,
     )
-    check(
-        folder,
-        run(
-            folder,
-            "--use_peft",
-            "True",
-            "--lora_target_modules",
-            "q_proj",
-            "v_proj",
-            launcher=launcher,
-        ),
-    )
+    assert said.count("paired tasks)") == 1

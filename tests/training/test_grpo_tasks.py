@@ -44,9 +44,12 @@ def test_the_reference_reaches_a_verifier_when_asked_for():
 
 
 def test_prompts_of_your_own_keep_their_columns():
-    made = wai.to_grpo(Dataset.from_dict({"prompt": ["2+2?", "3+3?"], "answer": ["4", "6"]}))
-    assert made[1]["prompt"] == [{"role": "user", "content": "3+3?"}]
-    assert made["answer"] == ["4", "6"]
+    texts = wai.to_grpo(Dataset.from_dict({"prompt": ["2+2?", "3+3?"], "answer": ["4", "6"]}))
+    assert texts["prompt"] == ["2+2?", "3+3?"]
+    chats = [[{"role": "user", "content": text}] for text in ("2+2?", "3+3?")]
+    made = wai.to_grpo(Dataset.from_dict({"prompt": chats, "answer": ["4", "6"]}))
+    assert made[1]["prompt"] == chats[1]
+    assert made["answer"] == texts["answer"] == ["4", "6"]
     assert made[0]["tools"] is None
 
 

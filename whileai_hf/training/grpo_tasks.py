@@ -31,7 +31,8 @@ def to_grpo(rows: Dataset, *, privileged: bool = False) -> Rollouts:
 
     Args:
         rows: Rollouts, of which each task gives one row, the messages before the first agent turn
-            as its `prompt`; or rows that have a `prompt`, messages or text.
+            as its `prompt`; or rows that have a `prompt`: messages go through the chat template,
+            text is completed as it is, as everywhere in TRL.
         privileged: Whether to keep `privileged` and `world`, which verifiers read as the reference
             and `world_environment` rebuilds the world from. They reach rewards and environments,
             and no prompt.
@@ -82,22 +83,28 @@ def _tasks(
     return records, refused
 
 
-def _prompt(record: dict[str, Any], asked: bool) -> list[dict[str, Any]]:
-    if asked:
-        prompt = as_messages(schema.restore(record["prompt"]), "user")
-    else:
-        prompt, _ = split_prompt(as_messages(record["messages"], "user"))
+def _prompt(record: dict[str, Any], asked: bool) -> str | list[dict[str, Any]]:
+    given = schema.restore(record["prompt"]) if asked else None
+    if isinstance(given, str):
+        if not given.strip():
+            raise LeftOut("an empty prompt")
+        return given
+    normal = as_messages(given if asked else record["messages"], "user")
+    prompt = normal if asked else split_prompt(normal)[0]
     if not any(m["content"] for m in prompt):
         raise LeftOut("an empty prompt")
     return [rendered(m) for m in prompt]
 
 
 def _dataset(records: list[dict[str, Any]], names: list[str]) -> Dataset:
-    """Write tasks with the features of rollouts, the prompt in those of messages."""
-    renamed = [{**r, "messages": r["prompt"]} for r in records]
-    for record in renamed:
-        del record["prompt"]
-    table = schema.to_table(renamed)
-    own = [n for n in table.column_names if n not in schema.FEATURES]
-    made = schema.from_table(table.select(["messages", *names[1:], *own]))
-    return made.rename_column("messages", "prompt")
+    """Write tasks with the features of rollouts: a prompt in those of messages, or as text."""
+    if records and all(isinstance(r["prompt"], str) for r in records):
+        return _written(records, names)
+    asked = [{"messages": as_messages(r.pop("prompt"), "user"), **r} for r in records]
+    return _written(asked, ["messages", *names[1:]]).rename_column("messages", "prompt")
+
+
+def _written(records: list[dict[str, Any]], names: list[str]) -> Dataset:
+    table = schema.to_table(records)
+    own = [n for n in table.column_names if n not in schema.FEATURES and n not in names]
+    return schema.from_table(table.select([*names, *own]))

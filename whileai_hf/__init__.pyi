@@ -60,10 +60,10 @@ from .verify.compose import All as All
 from .verify.compose import Any as Any
 from .verify.compose import Weighted as Weighted
 from .verify.compose import verifier as verifier
+from .verify.goal import GoalReached as GoalReached
 from .verify.math_equal import MathEqual as MathEqual
 from .verify.numeric import Numeric as Numeric
 from .verify.pattern import Regex as Regex
-from .verify.goal import GoalReached as GoalReached
 from .verify.state import StateEqual as StateEqual
 from .verify.structured import JSONField as JSONField
 from .verify.structured import JSONSchema as JSONSchema

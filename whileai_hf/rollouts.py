@@ -145,6 +145,10 @@ class Rollouts(Dataset):
         """Keep the rollouts whose reward lies between 0 and 1."""
         return self._by_reward(lambda reward: (reward > 0.0) & (reward < 1.0))
 
+    def failed_traces(self) -> Rollouts:
+        """Keep the judged rollouts that earned less than the full reward, for `simulate(traces=)`."""
+        return self._by_reward(lambda reward: reward < 1.0)
+
     def unjudged(self) -> Rollouts:
         """Keep the rollouts without a reward; `judge_status` says why."""
         return self._by_reward(lambda reward: reward != reward)

@@ -181,7 +181,7 @@ class _Runner:
                 if inspect.isawaitable(answer):
                     answer = asyncio.run(_await(answer))
             except Exception as error:  # noqa: BLE001 - a broken judge is a status on its row
-                verdict = Verdict(None, "error", f"{type(error).__name__}: {error}"[:2000])
+                verdict = _failure(error)
                 continue
             return read_verdict(answer, self.scale)
         return verdict
@@ -210,10 +210,16 @@ class _Runner:
             try:
                 answer = await self.judge(Row(self.reader, i))
             except Exception as error:  # noqa: BLE001 - a broken judge is a status on its row
-                verdict = Verdict(None, "error", f"{type(error).__name__}: {error}"[:2000])
+                verdict = _failure(error)
             else:
                 return read_verdict(answer, self.scale)
         return verdict
+
+
+def _failure(error: Exception) -> Verdict:
+    """What an exception of a judge says: its own clock ran out, or it broke."""
+    status = "timeout" if isinstance(error, TimeoutError) else "error"
+    return Verdict(None, status, f"{type(error).__name__}: {error}"[:2000])
 
 
 async def _await(answer: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,12 @@ from whileai_hf.verify.base import Verifier
 
 #: In which order calls must come.
 ORDERS = ("any", "strict")
+#: How texts are compared.
+TEXTS = ("exact", "loose")
+
+#: What loose comparison ignores, as BFCL's checker does.
+_LOOSE = re.compile(r"[ ,./\-_*^()'\"]")
+_ABSENT = object()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,16 +34,23 @@ class ToolCalls(Verifier):
     Attributes:
         order: `"any"`, or `"strict"` where the calls must come in the reference's order.
         extra: Whether further calls are allowed.
+        alternatives: Whether the reference lists the accepted values of each argument, as the Berkeley
+            Function-Calling Leaderboard writes them (`{"unit": ["C", "celsius", ""]}`); an empty text
+            among them means that the argument may be left out.
+        text: `"exact"`, or `"loose"` where case, spaces and punctuation are ignored.
     """
 
     order: str = "any"
     extra: bool = False
+    alternatives: bool = False
+    text: str = "exact"
 
     def __post_init__(self) -> None:
-        if self.order not in ORDERS:
-            raise InputError(
-                f"order must be one of {', '.join(ORDERS)}; got {self.order!r}. Pick one."
-            )
+        for name, value, known in (("order", self.order, ORDERS), ("text", self.text, TEXTS)):
+            if value not in known:
+                raise InputError(
+                    f"{name} must be one of {', '.join(known)}; got {value!r}. Pick one."
+                )
 
     def candidate(self, row: Mapping[str, Any]) -> Any:
         """Return the calls of the row, and the defaults that its tools state."""
@@ -56,10 +70,44 @@ class ToolCalls(Verifier):
             right = self._matched(made, wanted, defaults)
         return (1.0, "the calls are those of the reference") if right else (0.0, "the calls differ")
 
+    def _same(self, made: tuple[str, Any], wanted: tuple[str, Any], defaults: Any) -> bool:
+        if made[0] != wanted[0] or made[1] is None:
+            return False
+        stated = defaults.get(made[0], {})
+        if self.alternatives:
+            return self._fits(made[1], wanted[1], stated)
+        return self._equal({**stated, **made[1]}, {**stated, **wanted[1]})
+
+    def _equal(self, a: Any, b: Any) -> bool:
+        return same_value(_folded(a), _folded(b)) if self.text == "loose" else same_value(a, b)
+
+    def _fits(self, made: Mapping[str, Any], wanted: Any, stated: Mapping[str, Any]) -> bool:
+        """Whether every argument is one of its accepted values."""
+        if not isinstance(wanted, Mapping) or set(made) - set(wanted):
+            return False
+        return all(
+            self._accepted(made.get(name, stated.get(name, _ABSENT)), options, name in made)
+            for name, options in wanted.items()
+        )
+
+    def _accepted(self, value: Any, options: Any, given: bool) -> bool:
+        listed = options if isinstance(options, (list, tuple)) else [options]
+        if not given and (not listed or any(option == "" or option is None for option in listed)):
+            return True
+        return value is not _ABSENT and any(self._is(value, option) for option in listed)
+
+    def _is(self, value: Any, option: Any) -> bool:
+        if isinstance(option, Mapping):
+            return isinstance(value, Mapping) and self._fits(value, option, {})
+        if isinstance(option, (list, tuple)) and isinstance(value, (list, tuple)):
+            same = len(value) == len(option)
+            return same and all(self._is(v, o) for v, o in zip(value, option, strict=True))
+        return self._equal(value, option)
+
     def _in_order(self, made: Sequence[Any], wanted: Sequence[Any], defaults: Any) -> bool:
         at = 0
         for call in made:
-            if at < len(wanted) and _same_call(call, wanted[at], defaults):
+            if at < len(wanted) and self._same(call, wanted[at], defaults):
                 at += 1
             elif not self.extra:
                 return False
@@ -68,7 +116,7 @@ class ToolCalls(Verifier):
     def _matched(self, made: Sequence[Any], wanted: Sequence[Any], defaults: Any) -> bool:
         left = list(made)
         for call in wanted:
-            found = next((m for m in left if _same_call(m, call, defaults)), None)
+            found = next((m for m in left if self._same(m, call, defaults)), None)
             if found is None:
                 return False
             left.remove(found)
@@ -109,11 +157,15 @@ def _defaults(tools: Any) -> dict[str, dict[str, Any]]:
     return out
 
 
-def _same_call(made: tuple[str, Any], wanted: tuple[str, Any], defaults: Mapping[str, Any]) -> bool:
-    if made[0] != wanted[0] or made[1] is None:
-        return False
-    stated = defaults.get(made[0], {})
-    return same_value({**stated, **made[1]}, {**stated, **wanted[1]})
+def _folded(value: Any) -> Any:
+    """Fold the texts of a JSON value for loose comparison."""
+    if isinstance(value, str):
+        return _LOOSE.sub("", value).casefold()
+    if isinstance(value, Mapping):
+        return {k: _folded(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_folded(v) for v in value]
+    return value
 
 
 def same_value(a: Any, b: Any) -> bool:

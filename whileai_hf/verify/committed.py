@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 #: Text beyond this many characters from the end is not read: an answer stands at the end.
 MAX_CHARS = 100_000
+#: Characters of one sentence, from its end, or of what follows a cue, from its start.
+MAX_SAID = 2_000
 
 _BOX = re.compile(r"\\(?:boxed|fbox)\b")
 #: A box without braces holds a number, or nothing that could be told from prose.
@@ -85,42 +87,54 @@ def _sentences(text: str, limit: int) -> Iterator[Commitment]:
     for start, end in zip(cuts[-2::-1], cuts[:0:-1], strict=True):
         sentence = text[start:end].strip()
         if sentence:
-            yield Commitment(sentence, "last")
+            yield Commitment(sentence[-MAX_SAID:], "last")
             found += 1
             if found == limit:
                 return
 
 
 def boxes(text: str) -> list[tuple[int, int, str]]:
-    """Return the boxes of a text: start, end, content."""
-    out = []
+    """Return the boxes of a text, inner ones unwrapped: start, end, content."""
+    closes = _closing_braces(text)
+    out: list[tuple[int, int, str]] = []
     for match in _BOX.finditer(text):
-        at = match.end()
-        while at < len(text) and text[at].isspace():
-            at += 1
-        if at < len(text) and text[at] == "{":
-            end = closing_brace(text, at)
+        if out and match.start() < out[-1][1]:
+            continue  # inside of the one before
+        brace = _BRACE.match(text, match.end())
+        if brace:
+            end = closes.get(brace.end() - 1)
             if end is not None:
-                out.append((match.start(), end + 1, text[at + 1 : end].strip()))
+                out.append((match.start(), end + 1, _unwrapped(text[brace.end() : end])))
         elif bare := _BARE_BOX.match(text, match.end()):
             out.append((match.start(), bare.end(), bare.group(1)))
     return out
 
 
-def closing_brace(text: str, at: int) -> int | None:
-    """Return where the brace that opens at `at` closes."""
-    depth = 0
-    for i in range(at, len(text)):
-        if text[i] == "\\":
-            continue
-        escaped = i > 0 and text[i - 1] == "\\"
-        if text[i] == "{" and not escaped:
-            depth += 1
-        elif text[i] == "}" and not escaped:
-            depth -= 1
-            if depth == 0:
-                return i
-    return None
+_BRACE = re.compile(r"\s*\{")
+_BRACES = re.compile(r"(?<!\\)[{}]")
+_BOXED = re.compile(r"\\(?:boxed|fbox)\s*\{(.*)\}", re.DOTALL)
+
+
+def _closing_braces(text: str) -> dict[int, int]:
+    """Where each brace that opens closes."""
+    opened: list[int] = []
+    out: dict[int, int] = {}
+    for brace in _BRACES.finditer(text):
+        if brace.group() == "{":
+            opened.append(brace.start())
+        elif opened:
+            out[opened.pop()] = brace.start()
+    return out
+
+
+def _unwrapped(content: str) -> str:
+    content = content.strip()
+    for _ in range(10):
+        inner = _BOXED.fullmatch(content)
+        if inner is None:
+            return content
+        content = inner[1].strip()
+    return content
 
 
 def _boxes(text: str) -> list[tuple[int, int, Commitment]]:
@@ -146,5 +160,5 @@ def _cued(text: str) -> list[tuple[int, int, Commitment]]:
         end = start + len(text[start:].split("\n", 1)[0])
         said = text[start:end].strip()
         if said:
-            out.append((cue.start(), start, Commitment(said, "cue")))
+            out.append((cue.start(), start, Commitment(said[:MAX_SAID], "cue")))
     return out

@@ -154,6 +154,7 @@ def main() -> None:
             resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     out = sys.stdout
     sys.stdout = sys.stderr
+    compare("\\frac{x}{2}+1", "0.5x+1", "expression")  # the first parse builds the grammar
     out.write("ready\n")
     out.flush()
     for line in sys.stdin:

@@ -76,7 +76,9 @@ def test_a_killed_run_resumes_with_the_same_data_order(folder):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("more", [(), LORA, ("--packing", "True", "--max_length", "512")], ids=["full", "lora", "packed"])
+@pytest.mark.parametrize(
+    "more", [(), LORA, ("--packing", "True", "--max_length", "512")], ids=["full", "lora", "packed"]
+)
 def test_it_trains_on_two_processes(folder, more):
     said = run(
         folder, "sft", *OPTIONS, "--max_steps", "4", "--save_steps", "4", *more, launcher=TWO_RANKS

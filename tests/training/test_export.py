@@ -89,6 +89,39 @@ def test_no_tools_are_null(tmp_path):
     assert lines(tmp_path / "x.jsonl")[0]["tools"] is None
 
 
+def test_a_mask_writes_one_line_a_trained_turn_which_a_trainer_trains_exactly(tmp_path):
+    report = rollouts().export(tmp_path / "x.jsonl", format="trl", mask="column")
+    rows = lines(tmp_path / "x.jsonl")
+    assert (report.n_rows, report.n_trained_turns) == (2, 2)
+    assert [len(r["prompt"]) for r in rows] == [1, 3]
+    assert [r["completion"][0]["content"] for r in rows] == ["", "Done."]
+    assert (
+        rows[0]["completion"][0]["tool_calls"][0]["function"]["arguments"]
+        == CALL["function"]["arguments"]
+    )
+    report = rollouts().export(tmp_path / "x.jsonl", format="trl", mask="final")
+    assert [r["completion"][0]["content"] for r in lines(tmp_path / "x.jsonl")] == ["Done."]
+
+
+def test_a_masked_export_leaves_a_cut_turn_out_and_refuses_other_formats(tmp_path):
+    rows = wai.Rollouts.from_records([{**dict(rollouts()[0]), "finish_reason": "length"}])
+    report = rows.export(tmp_path / "x.jsonl", format="trl", mask="final")
+    assert (report.n_rows, report.refused) == (0, {"a last turn that the token limit cut": 1})
+    with pytest.raises(wai.InputError, match="'openai'"):
+        rows.export(tmp_path / "x.jsonl", format="openai", mask="final")
+    with pytest.raises(wai.InputError, match="'last'"):
+        rows.export(tmp_path / "x.jsonl", format="trl", mask="last")
+
+
+@pytest.mark.parametrize("case", [p for p in public_reports("mask") if p.id == "K09"])
+def test_public_report_on_the_format_of_a_masked_export(case, tmp_path):
+    assert case["input"] == {"format": "trl", "mask_mode": "last"}
+    rollouts().export(tmp_path / "x.jsonl", format="trl", mask="final")
+    [row] = lines(tmp_path / "x.jsonl")
+    assert set(case["expected"]["columns"]) <= set(row)
+    assert case["expected"]["no_column"] not in row
+
+
 @pytest.mark.parametrize("case", [p for p in public_reports("tool_calls") if p.id == "T10"])
 def test_public_report_on_results_without_calls(case, tmp_path):
     report = wai.from_chats([case["input"]["messages"]]).export(tmp_path / "x.jsonl")

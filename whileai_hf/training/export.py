@@ -15,6 +15,7 @@ from datasets import Dataset
 from whileai_hf import columns, schema
 from whileai_hf import messages as chat
 from whileai_hf.errors import InputError, SchemaError
+from whileai_hf.training.sequences import CUT, MASKS, NOTHING, trained_turns
 
 #: What a file can hold.
 FORMATS = ("messages", "trl", "openai", "parquet")
@@ -48,7 +49,9 @@ class ExportReport:
         return {name: getattr(self, name) for name in self.__slots__}
 
 
-def export(dataset: Dataset, path: str | Path, *, format: str = "messages") -> ExportReport:
+def export(
+    dataset: Dataset, path: str | Path, *, format: str = "messages", mask: str | None = None
+) -> ExportReport:
     """Write rollouts to a file that a trainer, or another tool, reads.
 
     JSON lines are written with `json`, number for number. The columns that only a judge may read
@@ -59,12 +62,15 @@ def export(dataset: Dataset, path: str | Path, *, format: str = "messages") -> E
         dataset: Rollouts with `messages`.
         path: The file.
         format: `"messages"`: every column, one rollout a line, arguments as objects. `"trl"`:
-            `messages` and `tools` as `SFTTrainer` reads them; the loss mask goes through
-            `to_sft`, which alone honours it. `"openai"`: `messages` and `tools` with arguments as
-            JSON text. `"parquet"`: every column with its features, for `load_dataset`.
+            `messages` and `tools` as `SFTTrainer` reads them. `"openai"`: `messages` and `tools`
+            with arguments as JSON text. `"parquet"`: every column with its features, for
+            `load_dataset`.
+        mask: For `"trl"`, where a trainer ignores a mask of messages: `"column"`, `"assistant"` or
+            `"final"` writes one line a trained turn, as `prompt` and `completion`, which it trains
+            exactly. Null writes whole conversations; `to_sft` makes token labels of those.
 
     Raises:
-        InputError: An unknown format, or a path whose folder does not exist.
+        InputError: An unknown format or mask, or a path whose folder does not exist.
         SchemaError: There are no `messages`.
     """
     columns.check_dataset(dataset, "export")
@@ -75,6 +81,7 @@ def export(dataset: Dataset, path: str | Path, *, format: str = "messages") -> E
             f"export needs the column 'messages'; the dataset has {', '.join(dataset.column_names)}. "
             "Make rollouts with simulate(...), wai.from_chats(...) or wai.rows(...)."
         )
+    _check_mask(dataset, format, mask)
     target = Path(path)
     if not target.parent.exists():
         raise InputError(
@@ -83,19 +90,31 @@ def export(dataset: Dataset, path: str | Path, *, format: str = "messages") -> E
     counts = Counter[str]()
     refused = Counter[str]()
     temporary = target.with_name(target.name + ".writing")
-    rows = _rows(dataset, counts, refused)
+    rows = _rows(dataset, counts, refused, mask)
     if format == "parquet":
         _write_parquet(rows, temporary)
     else:
-        _write_lines(rows, temporary, _SHAPES[format])
+        _write_lines(rows, temporary, _SHAPES[format] if mask is None else _as_turn)
     temporary.replace(target)
     return ExportReport(
         str(target), format, counts["rows"], counts["turns"], counts["failed"], dict(refused)
     )
 
 
+def _check_mask(dataset: Dataset, format: str, mask: str | None) -> None:
+    if mask is None:
+        return
+    if format != "trl" or mask not in MASKS:
+        raise InputError(
+            f'mask must be one of {", ".join(MASKS)}, with format="trl"; got {mask!r} with '
+            f"{format!r}. Other formats carry the column loss_mask, or train nothing."
+        )
+    if mask == "column":
+        columns.check_columns(dataset, ["loss_mask"], "export(mask='column')")
+
+
 def _rows(
-    dataset: Dataset, counts: Counter[str], refused: Counter[str]
+    dataset: Dataset, counts: Counter[str], refused: Counter[str], mask: str | None
 ) -> Iterator[dict[str, Any]]:
     for batch in columns.batches(dataset):
         for values in zip(*batch.values(), strict=True):
@@ -107,11 +126,26 @@ def _rows(
             for name in schema.PRIVATE:
                 record.pop(name, None)
             record["tools"] = record.get("tools") or None
-            counts["rows"] += 1
-            mask = record.get("loss_mask") or chat.loss_mask(record["messages"])
-            counts["turns"] += sum(mask)
-            counts["failed"] += record.get("reward") is not None and record["reward"] < 1
-            yield record
+            made = [record] if mask is None else list(_turns(record, mask, refused))
+            given = record.get("loss_mask") or chat.loss_mask(record["messages"])
+            failed = record.get("reward") is not None and record["reward"] < 1
+            counts["rows"] += len(made)
+            counts["turns"] += sum(given) if mask is None else len(made)
+            counts["failed"] += failed * len(made)
+            yield from made
+
+
+def _turns(record: dict[str, Any], mask: str, refused: Counter[str]) -> Iterator[dict[str, Any]]:
+    """Make a row of each trained turn, with the history that it had."""
+    messages = record["messages"]
+    turns = trained_turns(messages, mask, record.get("loss_mask"))
+    if record.get("finish_reason") == "length" and len(messages) - 1 in turns:
+        refused[CUT] += 1
+        turns.remove(len(messages) - 1)
+    elif not turns:
+        refused[NOTHING] += 1
+    for at in turns:
+        yield {**record, "messages": messages[: at + 1]}
 
 
 def _refusal(messages: list[Mapping[str, Any]]) -> str | None:
@@ -179,6 +213,12 @@ def _as_trl(row: dict[str, Any]) -> dict[str, Any]:
         "tools": row["tools"],
         "task_id": row.get("task_id"),
     }
+
+
+def _as_turn(row: dict[str, Any]) -> dict[str, Any]:
+    *prompt, completion = _clean(row["messages"])
+    out = {"prompt": prompt, "completion": [completion], "tools": row["tools"]}
+    return {**out, "task_id": row.get("task_id")}
 
 
 def _as_openai(row: dict[str, Any]) -> dict[str, Any]:

@@ -45,8 +45,8 @@ COUNTS = Features(
 )
 
 _TOO_LONG = "a trained turn longer than max_length"
-_CUT = "a last turn that the token limit cut"
-_NOTHING = "no turn to train"
+CUT = "a last turn that the token limit cut"
+NOTHING = "no turn to train"
 _OTHER_TOKENS = "its tokens are not those whose logprobs were kept"
 
 
@@ -170,20 +170,15 @@ class _Rollout:
         self.agent = [i for i, m in enumerate(self.messages) if m["role"] == "assistant"]
         self.trained = self._trained()
         if not self.trained:
-            self.refused = self.refused or [_NOTHING]
+            self.refused = self.refused or [NOTHING]
         elif labels.unroll or not self._attempt(self._whole):
             self.split()
 
     def _trained(self) -> list[int]:
-        chosen = self.agent
-        if self.labels.mask == "column":
-            given = self.record.get("loss_mask") or []
-            chosen = [i for i in chosen if i < len(given) and given[i]]
-        elif self.labels.mask == "final":
-            chosen = chosen[-1:]
+        chosen = trained_turns(self.messages, self.labels.mask, self.record.get("loss_mask"))
         last = len(self.messages) - 1
         if self.record.get("finish_reason") == "length" and last in chosen:
-            self.refused.append(_CUT)  # it has no end: the model would learn to stop there
+            self.refused.append(CUT)  # it has no end: the model would learn to stop there
             chosen = [i for i in chosen if i != last]
         return chosen
 
@@ -270,6 +265,17 @@ class _Rollout:
             out["n_trained"].append(len(sequence.ids) - sequence.labels.count(IGNORED))
             if "logprobs" in out:
                 out["logprobs"].append(sequence.logprobs)
+
+
+def trained_turns(
+    messages: Sequence[Mapping[str, Any]], mask: str, column: Sequence[int] | None
+) -> list[int]:
+    """Return the indices of the agent turns that a mask names; see `MASKS`."""
+    agent = [i for i, m in enumerate(messages) if m["role"] == "assistant"]
+    if mask == "column":
+        given = column or []
+        return [i for i in agent if i < len(given) and given[i]]
+    return agent[-1:] if mask == "final" else agent
 
 
 def token_range(places: Any, start: int, end: int) -> tuple[int, int]:

@@ -8,6 +8,7 @@ Run: python tests/parity/templates.py
 
 from __future__ import annotations
 
+import functools
 import json
 import sys
 from pathlib import Path
@@ -42,6 +43,7 @@ CONVERSATIONS = {
 }  # fmt: skip
 
 
+@functools.cache
 def labelled(template, name):
     """Label one of the conversations with a template."""
     messages, tools = CONVERSATIONS[name]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -157,6 +159,84 @@ def test_the_trainers_loss_is_the_masked_cross_entropy(packing, tmp_path):
     losses = [row["loss"] for row in trainer.state.log_history if "loss" in row]
     assert losses[0] == pytest.approx(expected, abs=2e-4)
     assert losses[-1] < losses[0]
+
+
+def sft(tok, rows, tmp_path, **more):
+    return SFTTrainer(
+        model=tiny.model(tok), processing_class=tok, train_dataset=rows,
+        args=SFTConfig(
+            output_dir=str(tmp_path), use_cpu=True, bf16=False, gradient_checkpointing=False, report_to="none", save_strategy="no", disable_tqdm=True,
+            logging_steps=1, **{"max_length": 2048, "max_steps": 1, **more},
+        ),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("strategy", ["bfd", "wrapped"])
+def test_packing_keeps_every_label(strategy, tmp_path):
+    tok = tiny.tokenizer()
+    made = wai.to_sft(rollouts(8), tok)
+    packed = sft(
+        tok, made, tmp_path, packing=True, packing_strategy=strategy, max_length=512
+    ).train_dataset
+    kept = [t for row in packed for t in row["labels"] if t != -100]
+    assert len(packed) < len(made)
+    assert sorted(kept) == sorted(t for row in made for t in row["labels"] if t != -100)
+
+
+def test_what_fits_is_cut_by_no_trainer(tmp_path):
+    """`max_length` of the labels and of the trainer are one number: then nothing is left to cut."""
+    tok = tiny.tokenizer()
+    whole = wai.to_sft(rollouts(4), tok)
+    limit = len(whole[0]["input_ids"]) - 1
+    made = wai.to_sft(rollouts(4), tok, max_length=limit)
+    trained = sft(tok, made, tmp_path, max_length=limit).train_dataset
+    assert [row["labels"] for row in trained] == [row["labels"] for row in made]
+    assert sum(made.report.refused.values()) > 0
+
+
+def test_a_stream_trains_with_the_loss_of_its_labels(tmp_path):
+    tok = tiny.tokenizer()
+    rows = rollouts(4)
+    trainer = sft(
+        tok, wai.to_sft(rows.to_iterable_dataset(), tok), tmp_path, per_device_train_batch_size=4
+    )
+    expected = by_hand(trainer.model, wai.to_sft(rows, tok))
+    trainer.train()
+    assert trainer.state.log_history[0]["loss"] == pytest.approx(expected, abs=2e-4)
+
+
+def on_two_ranks(folder):
+    """Train one step on two ranks and write the loss down."""
+    tok = tiny.tokenizer()
+    trainer = sft(tok, wai.to_sft(rollouts(4), tok), folder, per_device_train_batch_size=2)
+    trainer.train()
+    if trainer.accelerator.is_main_process:
+        ranks, loss = trainer.accelerator.num_processes, trainer.state.log_history[0]["loss"]
+        (Path(folder) / "loss.json").write_text(json.dumps([ranks, loss]))
+
+
+@pytest.mark.slow
+def test_two_ranks_train_with_the_loss_of_the_labels(tmp_path):
+    here = Path(__file__).parents[1]
+    script = f"import sys; sys.path.insert(0, {str(here)!r})\nfrom training.test_labels import on_two_ranks\non_two_ranks({str(tmp_path)!r})\n"
+    (tmp_path / "job.py").write_text(script)
+    command = [
+        sys.executable,
+        "-m",
+        "torch.distributed.run",
+        "--standalone",
+        "--nproc_per_node",
+        "2",
+        str(tmp_path / "job.py"),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    tok = tiny.tokenizer()
+    expected = by_hand(tiny.model(tok), wai.to_sft(rollouts(4), tok))
+    assert json.loads((tmp_path / "loss.json").read_text()) == [
+        2,
+        pytest.approx(expected, abs=2e-4),
+    ]
 
 
 #: What a turn may hold beside its own words: markers, and where it is sent; one with a thought names

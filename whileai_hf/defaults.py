@@ -88,3 +88,17 @@ ANSWERED_GAP = 0.1
 
 #: Reward from which `to_kto` calls a rollout desirable: one that earned all of it (convention).
 KTO_THRESHOLD = 1.0
+
+#: Share of the situations of an aimed run that stay spread over the whole grid (convention).
+EXPLORE = 0.3
+
+#: Jaccard similarity of word 3-grams at which an ask is the copy of a trace (convention: one id
+#: changed in a sentence of thirty words stays below it).
+TRACE_COPY = 0.9
+
+#: Jaccard similarity of word 3-grams at which an ask of a model writer is a copy (Lee et al. 2022,
+#: arXiv:2107.06499, section 4.2, filter near copies of documents at 0.8).
+WRITER_COPY = 0.8
+
+#: How often a model writer is asked again for an ask that misses its cell (convention).
+WRITER_TRIES = 3

@@ -263,7 +263,7 @@ def test_a_user_who_is_asked_back_says_what_he_meant():
     [
         ({"mode": "rll"}, "'rll'"), ({"budget": -5}, "budget"), ({"repeats": 0}, "repeats"), ({"repeat_policy": "all"}, "'all'"),
         ({"fault_rate": 2}, "fault_rate"), ({"tools": None, "system_prompt": None}, "tools, a system prompt"), ({"languages": ("xx",)}, "'xx'"),
-        ({"strength": 7}, "strength"), ({"concurrency": 0}, "concurrency"), ({"simulator": "openai:x"}, "simulator"), ({"axes": {"tool": ["x"]}}, "axis"),
+        ({"strength": 7}, "strength"), ({"concurrency": 0}, "concurrency"), ({"simulator": "a-model"}, "simulator"), ({"scaffold": "no place"}, "scaffold"), ({"spec": "no/such"}, "spec"), ({"traces": ["x"]}, "graded"), ({"axes": {"tool": ["x"]}}, "axis"),
         ({"tools": [{"parameters": {}}]}, "needs a name"), ({"seeds": [""]}, "seed 0"), ({"tasks": [1]}, "got list"),
     ],
 )  # fmt: skip

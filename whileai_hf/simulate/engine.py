@@ -22,9 +22,12 @@ from tqdm.auto import tqdm
 from whileai_hf import columns, defaults, schema
 from whileai_hf.errors import InputError
 from whileai_hf.rollouts import Rollouts
+from whileai_hf.simulate import sources
 from whileai_hf.simulate.agents import Agent, Attempt, as_agent
+from whileai_hf.simulate.aim import Aim, aim_at
 from whileai_hf.simulate.grid import Cell, coverage, grid
 from whileai_hf.simulate.journal import Journal
+from whileai_hf.simulate.model_writer import ModelWriter, read_model
 from whileai_hf.simulate.plan import Plan
 from whileai_hf.simulate.report import SimulationReport
 from whileai_hf.simulate.rollout import Rollout
@@ -43,13 +46,16 @@ def simulate(  # noqa: PLR0913 - every knob of a run, each with a default
     *,
     tools: Any = None,
     system_prompt: str | None = None,
-    simulator: bool = False,
+    spec: str | Path | None = None,
+    simulator: Any = False,
     mode: str = "explore",
     budget: int | None = None,
     repeats: int | None = None,
     repeat_policy: str | None = None,
-    tasks: Dataset | None = None,
-    seeds: Sequence[str] | None = None,
+    tasks: Any = None,
+    seeds: Sequence[str] | str | Path | None = None,
+    traces: Any = None,
+    scaffold: str | None = None,
     runs: int = 1,
     languages: Sequence[str] = ("en",),
     strength: int = 2,
@@ -73,7 +79,10 @@ def simulate(  # noqa: PLR0913 - every knob of a run, each with a default
             stand-in.
         tools: The agent's tools: functions, schemas, or the path of a JSON file.
         system_prompt: The agent's system prompt; its clauses are an axis of the grid.
-        simulator: False writes situations from templates, without a model.
+        spec: A folder or a JSON or YAML file with `tools` and `system_prompt` (or `policy`), perhaps
+            `situations` and a `rubric`; what the call gives itself counts instead.
+        simulator: Who writes the asks: False is the template writer, without a model; a model, or a string
+            such as `"openai:<model>"`, rewrites each ask and is checked against its cell.
         mode: Preset of repeats, policy and faults: `"explore"`, `"sft"`, `"rl"`, `"eval"` or
             `"adaptive"`.
         budget: Rollouts at most; null is the whole of `tasks`, else the default.
@@ -81,8 +90,12 @@ def simulate(  # noqa: PLR0913 - every knob of a run, each with a default
         repeat_policy: `"fixed"` always makes `repeats` attempts; `"successive"` makes two and fills
             up only where they differ, because a unanimous group has no advantage (DAPO,
             arXiv:2503.14476, equation 11).
-        tasks: Rollouts whose tasks are run again: same asks, worlds and faults.
-        seeds: Asks of your own; all of them run first.
+        tasks: Tasks to run again, with the same asks, worlds and faults: a run, its rows, a path, a Hub
+            id; or plain texts, which are all that runs then.
+        seeds: Asks of your own, or a file with one a line; all of them run first.
+        traces: Graded rollouts of the deployed agent, in any form that `tasks` takes: the grid goes more
+            often to where they failed. What they asked never comes back as a row.
+        scaffold: A text with `{ask}` that every ask is put into.
         runs: How often the whole set of tasks is run; the column `run` numbers them.
         languages: Languages of the asks: en, es, de, fr, zh.
         strength: Combinations of so many axes are covered, 2 or 3.
@@ -104,15 +117,25 @@ def simulate(  # noqa: PLR0913 - every knob of a run, each with a default
     Raises:
         InputError: An option is out of range or unknown, or there is neither a tool nor a prompt.
     """
-    if simulator is not False:
-        raise InputError(
-            f"simulator must be False, the template writer; got {simulator!r}. "
-            "Write asks with a model of yours and pass them as seeds."
-        )
-    if tasks is not None:
-        columns.check_dataset(tasks, "simulate(tasks=…)")
-        columns.check_columns(tasks, ["task_id", "messages"], "simulate(tasks=…)")
-    given = read_tools(tools)
+    sources.check_scaffold(scaffold)
+    writer_model = None if simulator is False else read_model(simulator)
+    about = sources.Spec.read(spec) if spec is not None else None
+    own = sources.read_asks(seeds) + (about.asks if about else [])
+    rows = None if tasks is None else sources.read_rows(tasks, "simulate(tasks=…)")
+    given = read_tools(tools) or (about.tools if about else [])
+    if system_prompt is None and about is not None:
+        system_prompt = about.system_prompt
+    if isinstance(rows, Dataset):
+        system_prompt, given = sources.context(rows, system_prompt, given)
+    aim = None
+    if traces is not None:
+        shown = sources.read_rows(traces, "simulate(traces=…)")
+        if not isinstance(shown, Dataset):
+            raise InputError(
+                "traces must be graded rollouts; got texts. Pass texts as seeds or tasks."
+            )
+        aim = aim_at(shown)
+        system_prompt, given = sources.context(shown, system_prompt, given)
     plan = Plan.of(
         mode,
         budget,
@@ -123,8 +146,9 @@ def simulate(  # noqa: PLR0913 - every knob of a run, each with a default
         concurrency,
         max_turns,
         tasks is not None,
+        len(own),
     )
-    if not given and not (system_prompt or "").strip() and tasks is None and not seeds:
+    if not given and not (system_prompt or "").strip() and tasks is None and not own:
         raise InputError(
             "a simulation needs tools, a system prompt, or tasks to run again; got none of them. "
             "Pass tools=[...] and system_prompt=..."
@@ -133,76 +157,44 @@ def simulate(  # noqa: PLR0913 - every knob of a run, each with a default
         agent if agent is not None else seeded_agent(given, rate=0.0), sampling, logprobs
     )
     cells = grid(given, system_prompt, strength=strength, extra=axes) if tasks is None else []
+    model_writer = ModelWriter(writer_model, {t.name: t for t in given}) if writer_model else None
     source: Iterable[Situation]
-    if tasks is not None:
-        source = _replayed(tasks)
-        system_prompt, given = _replay_context(tasks, system_prompt, given)
+    if rows is not None:
+        source = (
+            sources.replayed(rows) if isinstance(rows, Dataset) else sources.own_asks(rows, seed)
+        )
     else:
-        writer = Writer(cells, given, seed=seed, fault_rate=plan.fault_rate, languages=languages)
-        source = itertools.chain(_own_asks(seeds or (), seed), writer(plan.budget))
+        writer = Writer(
+            cells, given, seed=seed, fault_rate=plan.fault_rate, languages=languages,
+            weights=aim.weights(cells) if aim else None, refused=aim.sources() if aim else (),
+        )  # fmt: skip
+        written = writer(plan.budget)
+        source = itertools.chain(
+            sources.own_asks(own, seed), model_writer(written) if model_writer else written
+        )
+    if rows is None and runs > 1:
+        source = itertools.islice(source, max(1, plan.budget // (runs * plan.repeats)))
+    if scaffold is not None or (about is not None and about.rubric):
+        source = sources.wrapped(iter(source), scaffold or "{ask}", about.rubric if about else None)
     identity = {
         "tools": [t.schema for t in given], "system_prompt": system_prompt, "mode": mode, "seed": seed,
         "budget": plan.budget, "repeats": plan.repeats, "policy": plan.policy, "runs": runs,
         "languages": list(languages), "strength": strength, "fault_rate": plan.fault_rate,
         "agent": player.name, "max_turns": max_turns, "sampling": sampling,
-        "asks": list(seeds or ()), "axes": axes,
-        "tasks": None if tasks is None else sorted(set(tasks["task_id"][:])),
+        "asks": own, "axes": axes, "scaffold": scaffold,
+        "simulator": getattr(writer_model, "name", None) if writer_model else False,
+        "traces": aim.to_dict() if aim else None,
+        "tasks": sorted(set(rows["task_id"][:])) if isinstance(rows, Dataset) else rows,
     }  # fmt: skip
     engine = _Engine(player, given, system_prompt, plan, seed, execute, sampling, timeout)
     store = Store(Journal(Path(output), identity) if output is not None else None)
     bar = tqdm(total=plan.budget, unit=" rollouts", disable=not progress, desc="simulate")
     stopped = engine.run(source, store, bar)
     bar.close()
-    return _finished(engine, store, stopped, plan, seed, mode, cells, given, system_prompt, axes)
-
-
-def _own_asks(asks: Sequence[str], seed: int) -> Iterator[Situation]:
-    for i, ask in enumerate(asks):
-        if not isinstance(ask, str) or not ask.strip():
-            raise InputError(f"seeds must be texts; seed {i} is {ask!r:.60}. Leave it out.")
-        cell = Cell.of({"ask": ask})
-        spec = {"seed": seed * 1_000_003 + i, "state": "exists", "goal": None, "faults": []}
-        yield Situation(
-            cell.id.replace("cell", "task"), Cell(cell.id, {}), ask, spec, "unknown", "und"
-        )
-
-
-def _replayed(tasks: Dataset) -> Iterator[Situation]:
-    seen: set[str] = set()
-    for batch in columns.batches(tasks):
-        for values in zip(*batch.values(), strict=True):
-            row = schema.to_record(dict(zip(batch, values, strict=True)))
-            if row["task_id"] in seen:
-                continue
-            seen.add(row["task_id"])
-            where = dict(row.get("situation") or {})
-            cell = Cell(
-                where.pop("cell", "none"), {k: v for k, v in where.items() if k != "language"}
-            )
-            spec = row.get("world") or {"seed": 0, "state": "exists", "goal": None, "faults": []}
-            kept = row.get("privileged") or {}
-            ask = row.get("ask") or next(
-                (m["content"] for m in row["messages"] if m["role"] == "user"), ""
-            )
-            yield Situation(
-                row["task_id"], cell, ask, spec, kept.get("expected", "unknown"),
-                where.get("language", "und"), kept.get("follow_up"), kept,
-            )  # fmt: skip
-
-
-def _replay_context(
-    tasks: Dataset, system_prompt: str | None, tools: list[Tool]
-) -> tuple[str | None, list[Tool]]:
-    """Take system prompt and tools from the rows, where the call names none."""
-    if len(tasks) == 0:
-        raise InputError(
-            "tasks must hold at least one row to run again; it is empty. Pass rollouts."
-        )
-    row = schema.to_record(tasks[0])
-    first = row["messages"][0]
-    if system_prompt is None and first["role"] == "system":
-        system_prompt = first["content"]
-    return system_prompt, tools or read_tools(row.get("tools") or [])
+    notes = [note] if model_writer and (note := model_writer.note()) else []
+    return _finished(
+        engine, store, stopped, plan, seed, mode, cells, given, system_prompt, axes, aim, notes
+    )
 
 
 class _Stop(Exception):
@@ -427,6 +419,7 @@ def _behaviour(record: Mapping[str, Any]) -> tuple[Any, ...]:
 def _finished(
     engine: _Engine, store: Store, stopped: str, plan: Plan, seed: int, mode: str,
     cells: Sequence[Cell], tools: Sequence[Tool], system_prompt: str | None, axes: Any,
+    aim: Aim | None, notes: list[str],
 ) -> Rollouts:  # fmt: skip
     data = schema.from_table(store.table())
     met = None
@@ -434,9 +427,12 @@ def _finished(
         met = coverage(_situations(data), list(tools), system_prompt, axes)
     report = SimulationReport(
         len(data), engine.n_tasks, plan.budget, plan.repeats, plan.policy, seed, mode,
-        engine.n_errors, engine.n_saved, stopped, met,
+        engine.n_errors, engine.n_saved, stopped, met, aim,
+        degraded=_degraded(engine, stopped, len(data), bool(tools)),
     )  # fmt: skip
-    notes = _warnings(engine, plan, stopped, len(data), bool(tools))
+    notes = notes + _warnings(engine, plan, stopped, len(data), bool(tools))
+    for note in notes:
+        warnings.warn(note, stacklevel=3)
     return Rollouts.of(data, report, notes)
 
 
@@ -470,6 +466,10 @@ def _warnings(engine: _Engine, plan: Plan, stopped: str, n_rows: int, has_tools:
         notes.append(
             "no tool calls: the agent never called a tool, so nothing about its tools was measured"
         )
-    for note in notes:
-        warnings.warn(note, stacklevel=4)
     return notes
+
+
+def _degraded(engine: _Engine, stopped: str, n_rows: int, has_tools: bool) -> bool:
+    """Tell whether the rows do not show what was to be measured: no calls, mostly errors, cut short."""
+    silent = has_tools and n_rows > 0 and engine.n_calls == 0
+    return silent or stopped in ("agent failed", "interrupted") or engine.n_errors > n_rows / 2

@@ -37,15 +37,18 @@ class Plan:
     @classmethod
     def of(
         cls, mode: str, budget: Any, repeats: Any, policy: Any, fault_rate: Any, runs: Any,
-        concurrency: Any, max_turns: Any, replay: bool,
+        concurrency: Any, max_turns: Any, replay: bool, n_seeds: int = 0,
     ) -> Plan:  # fmt: skip
         """Check the options of a call, each null one taken from the mode's preset."""
         if mode not in MODES:
             raise InputError(f"mode must be one of {', '.join(MODES)}; got {mode!r}. Pick one.")
         preset = MODES[mode]
         repeats = preset["repeats"] if repeats is None else repeats
-        default = repeats * 1_000_000 if replay else defaults.BUDGET
-        budget = default if budget is None else budget
+        if budget is None and replay:
+            budget = repeats * 1_000_000 if isinstance(repeats, int) else defaults.BUDGET
+        elif budget is None:
+            needed = n_seeds * repeats if isinstance(repeats, int) else 0
+            budget = max(defaults.BUDGET, needed)
         counts = {
             "budget": budget,
             "repeats": repeats,
@@ -58,6 +61,11 @@ class Plan:
                 raise InputError(
                     f"{name} must be a whole number of at least 1; got {value!r}. Raise it."
                 )
+        if not replay and budget < n_seeds * repeats:
+            raise InputError(
+                f"the budget must pay all seeds; {n_seeds} seeds of {repeats} attempts need "
+                f"{n_seeds * repeats} rollouts, got {budget!r}. Raise it, or pass fewer seeds."
+            )
         policy = preset["policy"] if policy is None else policy
         if policy not in POLICIES:
             raise InputError(

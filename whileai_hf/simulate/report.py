@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from whileai_hf.simulate.aim import Aim
 from whileai_hf.simulate.grid import Coverage
 
 
@@ -23,6 +24,8 @@ class SimulationReport:
     n_saved: int  #: rollouts that a probe of two made unnecessary
     stopped: str  #: "budget", "tasks", "no new situations", "agent failed" or "interrupted"
     coverage: Coverage | None
+    aim: Aim | None = None  #: where traces aimed the grid
+    degraded: bool = False  #: the rows do not show what was to be measured; the warnings say why
 
     def __str__(self) -> str:
         said = f"{self.n_rollouts} rollouts of {self.n_tasks} tasks (stopped: {self.stopped})"
@@ -30,9 +33,11 @@ class SimulationReport:
             said += f", {self.n_saved} saved by probing"
         if self.n_errors:
             said += f", {self.n_errors} with errors"
-        return f"{said}; {self.coverage}" if self.coverage is not None else said
+        parts = [said, *(str(part) for part in (self.coverage, self.aim) if part is not None)]
+        return "; ".join(parts)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields, for a log."""
         fields = {name: getattr(self, name) for name in self.__slots__}
-        return {**fields, "coverage": self.coverage.to_dict() if self.coverage else None}
+        nested = {"coverage": self.coverage, "aim": self.aim}
+        return {**fields, **{k: v.to_dict() if v else None for k, v in nested.items()}}

@@ -8,12 +8,15 @@ follows from the seed and n, so that situations can be made on any machine, in a
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
+
+import numpy as np
 
 from whileai_hf.simulate.axes import UNRELATED
 from whileai_hf.simulate.goals import expected_end, faults_of, forbidden_call, goal_of, outcome
@@ -86,6 +89,8 @@ class Writer:
         seed: Everything follows from it and the number of the situation.
         fault_rate: Share of fault cells that keep their fault.
         languages: Languages to write in, taken in turn.
+        weights: How often each cell is drawn, of mean 1; null takes them in turn.
+        refused: Asks that must not be written, such as those of traces.
     """
 
     def __init__(
@@ -96,21 +101,25 @@ class Writer:
         seed: int,
         fault_rate: float,
         languages: Sequence[str] = ("en",),
+        weights: Sequence[float] | None = None,
+        refused: Container[str] = (),
     ) -> None:
         self.cells, self.tools, self.seed = cells, {t.name: t for t in tools}, seed
         self.fault_rate, self.languages = fault_rate, tuple(languages)
         self.banks = {language: bank(language) for language in languages}
         self.list = list(tools)
         self.catalog = Catalog.of(self.list)
+        self.weights, self.refused = weights, refused
         self.n_refused = 0  # situations that could not be written anew
 
     def __call__(self, n: int) -> Iterator[Situation]:
         """Write `n` situations, or fewer where the cells have no new ask left."""
         seen: set[bytes] = set()
-        made = number = 0
-        while made < n and self.n_refused < 3 * len(self.cells):
-            situation = self._new(number, seen)
-            number += 1
+        made = 0
+        for cell, visit in self._turns():
+            if made >= n or self.n_refused >= 3 * len(self.cells):
+                return
+            situation = self._new(cell, visit, seen)
             if situation is None:
                 self.n_refused += 1
                 continue
@@ -118,9 +127,23 @@ class Writer:
             made += 1
             yield situation
 
-    def _new(self, number: int, seen: set[bytes]) -> Situation | None:
-        visit, at = divmod(number, len(self.cells))
-        cell = self.cells[at]
+    def _turns(self) -> Iterator[tuple[Cell, int]]:
+        """Take the cells in turn, or each as often as its weight says, spread evenly."""
+        if self.weights is None:
+            for visit in itertools.count():
+                for cell in self.cells:
+                    yield cell, visit
+        owed = np.zeros(len(self.cells))
+        weights = np.asarray(self.weights, dtype=np.float64)
+        visits = [0] * len(self.cells)
+        while True:  # smooth weighted round robin: who is owed most goes next
+            owed += weights
+            at = int(owed.argmax())
+            owed[at] -= weights.sum()
+            yield self.cells[at], visits[at]
+            visits[at] += 1
+
+    def _new(self, cell: Cell, visit: int, seen: set[bytes]) -> Situation | None:
         language = self.languages[(visit + int(cell.id[-6:], 16)) % len(self.languages)]
         for attempt in range(_TRIES):
             rng = Random(f"{self.seed}:{cell.id}:{visit}:{attempt}")
@@ -128,7 +151,7 @@ class Writer:
             key = hashlib.blake2b(
                 " ".join(situation.ask.lower().split()).encode(), digest_size=12
             ).digest()
-            if key not in seen:
+            if key not in seen and situation.ask not in self.refused:
                 seen.add(key)
                 return situation
         return None

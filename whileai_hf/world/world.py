@@ -200,7 +200,7 @@ class World:
             return False
         steps = [*self.goal.get("after", ()), {k: self.goal[k] for k in ("tool", "arguments")}]
         for entry in self.log:
-            if entry["status"] == "ok" and self._is(entry, steps[0]):
+            if entry["status"] == "ok" and self.is_step(entry, steps[0]):
                 steps = steps[1:]
                 if not steps:
                     return True
@@ -240,8 +240,8 @@ class World:
             return "already_done"
         return "done"
 
-    def _is(self, entry: Mapping[str, Any], step: Mapping[str, Any]) -> bool:
-        """Tell whether a call is a step of the goal; a twin of its entity is as good."""
+    def is_step(self, entry: Mapping[str, Any], step: Mapping[str, Any]) -> bool:
+        """Tell whether a logged call is a step of the goal; a twin of its entity is as good."""
         given = entry["arguments"]
         if entry["tool"] != step["tool"] or not isinstance(given, Mapping):
             return False

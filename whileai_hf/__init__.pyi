@@ -5,12 +5,12 @@ from .errors import InputError as InputError
 from .errors import MissingExtra as MissingExtra
 from .errors import SchemaError as SchemaError
 from .errors import WhileaiError as WhileaiError
+from .grade.checklist import task_checklist as task_checklist
+from .grade.conduct import conduct_grade as conduct_grade
 from .grade.evaluate import evaluate as evaluate
 from .grade.evaluate import run_judge as run_judge
 from .grade.labels import Labels as Labels
 from .grade.reward_model import RewardModel as RewardModel
-from .grade.checklist import task_checklist as task_checklist
-from .grade.conduct import conduct_grade as conduct_grade
 from .grade.runner import grade as grade
 from .hub.load import load as load
 from .hub.push import push as push

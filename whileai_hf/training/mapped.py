@@ -52,6 +52,7 @@ def mapped(
         nothing = Features({**features, **NOTES})
         empty = Dataset.from_dict({name: [] for name in nothing}, features=nothing)
         return empty, empty.remove_columns(list(NOTES))
+    _warn_of_filled(rows, names)
     source = Dataset.select_columns(rows.with_format(None), list(names))
     made = Dataset.map(
         source, transform, batched=True, batch_size=200, remove_columns=list(names), num_proc=num_proc,
@@ -63,6 +64,30 @@ def mapped(
     if not pc.all(keep).as_py():
         kept = kept.select(pc.indices_nonzero(keep).to_pylist())
     return made, kept
+
+
+def _warn_of_filled(rows: Dataset, names: Sequence[str]) -> None:
+    """Warn where Arrow has given every call the arguments of all others, as null."""
+    filled = [n for n in names if _keys_of_arguments(rows.features[n]) > 1]
+    if filled:
+        warnings.warn(
+            f"the column {filled[0]!r} holds tool arguments as a struct, in which a call has the "
+            "arguments of every other call as null, and so will the text that is trained. Build the "
+            "rows with wai.from_chats(...), or with Dataset.from_list(..., on_mixed_types='use_json').",
+            stacklevel=4,
+        )
+
+
+def _keys_of_arguments(feature: Any) -> int:
+    """Count the keys of the struct under `arguments`; 0 where there is no such struct."""
+    if isinstance(feature, List):
+        return _keys_of_arguments(feature.feature)
+    if not isinstance(feature, dict):
+        return 0
+    inner = feature.get("arguments")
+    if isinstance(inner, dict):
+        return len(inner)
+    return max((_keys_of_arguments(f) for f in feature.values()), default=0)
 
 
 def _temporary_file() -> str:

@@ -166,13 +166,20 @@ class _Rollout:
         self.lost: list[str] = []
         tools = record.get("tools")
         self.tools = (json.loads(tools) if isinstance(tools, str) else tools) or None
-        self.messages = labels.finder.prepare(record["messages"] or [])
+        self.messages = self._prepared(record["messages"] or [])
         self.agent = [i for i, m in enumerate(self.messages) if m["role"] == "assistant"]
         self.trained = self._trained()
         if not self.trained:
             self.refused = self.refused or [NOTHING]
         elif labels.unroll or not self._attempt(self._whole):
             self.split()
+
+    def _prepared(self, messages: Sequence[Any]) -> list[dict[str, Any]]:
+        for i, message in enumerate(messages):
+            if not isinstance(message, Mapping) or not isinstance(message.get("role"), str):
+                self.refused.append(f"message {i} has no role")
+                return []
+        return self.labels.finder.prepare(messages)
 
     def _trained(self) -> list[int]:
         chosen = trained_turns(self.messages, self.labels.mask, self.record.get("loss_mask"))

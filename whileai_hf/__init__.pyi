@@ -12,6 +12,9 @@ from .grade.evaluate import run_judge as run_judge
 from .grade.labels import Labels as Labels
 from .grade.reward_model import RewardModel as RewardModel
 from .grade.runner import grade as grade
+from .guard.decontaminate import Uncontaminated as Uncontaminated
+from .guard.decontaminate import decontaminate as decontaminate
+from .guard.decontaminate import with_contamination as with_contamination
 from .hub.load import load as load
 from .hub.push import push as push
 from .importers import from_chats as from_chats

@@ -23,6 +23,24 @@ RL_REPEATS = 8
 #: Reasoning; DAPO, arXiv:2503.14476, equation 11, drops only 0 and 1).
 DIFFICULTY_BAND = (0.2, 0.8)
 
+#: Words of a run that contamination is looked for with (Llama 2, arXiv:2307.09288, appendix A.6, takes
+#: 10; Tulu 3, arXiv:2411.15124, section 3.2, takes 8; GPT-3, arXiv:2005.14165, appendix C, 13).
+DECONTAMINATION_NGRAM = 8
+
+#: Share of a text under shared runs from which it is a near copy (Llama 2, arXiv:2307.09288, appendix
+#: A.6: 80 % of the tokens; Tulu 3, arXiv:2411.15124, takes half).
+DECONTAMINATION_OVERLAP = 0.8
+
+#: Cosine of two embedded texts from which one is a paraphrase of the other (convention; the scale is
+#: the embedder's).
+DECONTAMINATION_SIMILARITY = 0.85
+
+#: Held-out texts in which a run of words may stand before it counts as their template (convention).
+TEMPLATE_TEXTS = 8
+
+#: Words of a held-out text, too short for a run, that count as a copy inside a longer text (convention).
+CONTAINED_WORDS = 5
+
 #: Rollouts of one call to `simulate` (convention).
 BUDGET = 1_000
 

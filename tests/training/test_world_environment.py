@@ -100,6 +100,14 @@ def test_tools_that_cannot_be_methods_are_named(name, argument):
         wai.world_environment([])
 
 
+def test_a_task_with_other_tools_is_named(rollouts):
+    row = next(iter(rollouts.records()))
+    with pytest.raises(wai.InputError, match=r"cancel_order; a task has cancel_order, get_order"):
+        wai.world_environment([cancel_order])().reset(**row)
+    with pytest.raises(wai.InputError, match="world"):
+        wai.world_environment(TOOLS)().reset(task_id="t")
+
+
 def test_grpo_trains_in_the_world(rollouts, tmp_path):
     from parity import templates
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import json
 from collections.abc import Callable, Mapping
 from types import GenericAlias
 from typing import Any, Literal, Union
@@ -51,10 +50,18 @@ def world_environment(
 
 def _reset(self: Any, **row: Any) -> None:
     """Rebuild the world of a task before its first call."""
-    record = schema.to_record({k: row.get(k) for k in ("world", "rollout_id")})
-    if isinstance(record["world"], str):
-        record["world"] = json.loads(record["world"])
+    record = schema.to_record({k: row.get(k) for k in ("world", "rollout_id", "tools")})
+    own, given = _names(self._schemas), _names(record["tools"] or self._schemas)
+    if own != given:
+        raise InputError(
+            f"one environment serves one set of tools, {', '.join(own)}; a task has {', '.join(given)}. "
+            "Give environment_factory a mapping, and the rows the column 'environment'."
+        )
     self.world = World.from_row({**record, "tools": self._schemas})
+
+
+def _names(schemas: Any) -> list[str]:
+    return sorted(s["function"]["name"] for s in schemas)
 
 
 def _method(tool: Tool) -> Callable[..., str]:

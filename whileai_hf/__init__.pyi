@@ -49,7 +49,11 @@ from .selection.group_stats import with_group_stats as with_group_stats
 from .selection.select import optimize as optimize
 from .selection.select import select as select
 from .simulate.engine import simulate as simulate
+from .simulate.gap import coverage_gap as coverage_gap
 from .simulate.grid import coverage as coverage
+from .simulate.preflight import preflight as preflight
+from .simulate.preflight import recommend as recommend
+from .simulate.quality import dataset_report as dataset_report
 from .simulate.seeded_agent import seeded_agent as seeded_agent
 from .training.export import export as export
 from .training.grpo_tasks import to_grpo as to_grpo

@@ -128,3 +128,31 @@ WRITER_COPY = 0.8
 
 #: How often a model writer is asked again for an ask that misses its cell (convention).
 WRITER_TRIES = 3
+
+#: Asks on which `dataset_report` measures similarity (convention: 500 make 125,000 pairs).
+REPORT_SAMPLE = 500
+
+#: Share of near copies above which `dataset_report` warns (convention).
+COPIES_WARNED = 0.05
+
+#: Share of tasks that a do-nothing agent may end right without a warning (convention).
+IDLE_WARNED = 0.4
+
+#: Share of asks that test judgement below which `dataset_report` warns (convention).
+HARD_WARNED = 0.3
+
+#: Tasks below which the mix of stances is not judged (convention).
+HARD_SEEN = 20
+
+#: Rows of supervised data below which a run is too small to teach a behaviour: 800 for each of three
+#: phrasings (convention, after LIMA, arXiv:2305.11206, which trains on 1,000).
+SFT_ROWS = 2_400
+
+#: Tasks with a gradient that an RL run needs (convention).
+RL_MIXED_ROWS = 800
+
+#: Share of tasks on which attempts differ, before it was measured (convention).
+MIXED_RATE = 0.5
+
+#: Characters of a system prompt below which it can hardly state rules (convention).
+THIN_PROMPT = 200

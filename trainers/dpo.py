@@ -95,6 +95,7 @@ def main(script, training, model):
     training.model_init_kwargs = {
         "revision": model.model_revision, "attn_implementation": model.attn_implementation, "dtype": model.dtype,
     }  # fmt: skip
+    given, tokenizer.chat_template = tokenizer.chat_template, wai.training_template(tokenizer)
     pairs, held_out = split(wai.load(script.dataset_name), script.holdout, training.seed)
     with training.main_process_first(desc="rows"):
         rows = wai.to_dpo(pairs, tokenizer, max_length=training.max_length)
@@ -110,6 +111,7 @@ def main(script, training, model):
     )  # fmt: skip
     trainer.accelerator.print(rows.report)
     trainer.train(resume_from_checkpoint=checkpoint(training))
+    tokenizer.chat_template = given  # the variant for training is no template to chat with
     trainer.save_model(training.output_dir)
 
     if trainer.accelerator.is_main_process:

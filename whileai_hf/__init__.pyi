@@ -65,6 +65,7 @@ from .training.preference_formats import to_kto as to_kto
 from .training.preference_formats import to_reward as to_reward
 from .training.reporter import RunReporter as RunReporter
 from .training.run_folder import training_run as training_run
+from .training.turns import training_template as training_template
 from .training.world_environment import world_environment as world_environment
 from .verify.base import Verifier as Verifier
 from .verify.calls import ToolCalls as ToolCalls

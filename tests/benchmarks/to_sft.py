@@ -3,11 +3,12 @@
 Both sides read the same Parquet file, run as one `map` and write the same number of tokens. The limit is
 1.5 times on a template with generation marks; one without them renders what comes before each turn.
 
-Run: python tests/benchmarks/to_sft.py [rows]
+Run: python tests/benchmarks/to_sft.py [rows] [--memory]
 """
 
 from __future__ import annotations
 
+import argparse
 import multiprocessing
 import resource
 import sys
@@ -22,7 +23,11 @@ from datasets import load_dataset
 
 import whileai_hf as wai
 
-ROWS = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
+parser = argparse.ArgumentParser()
+parser.add_argument("rows", type=int, nargs="?", default=10_000)
+parser.add_argument("--memory", action="store_true", help="measure memory alone")
+ARGS = parser.parse_args()
+ROWS = ARGS.rows
 
 
 def write(path, n):
@@ -93,7 +98,7 @@ if __name__ == "__main__":
     path = f"{folder}/rows.parquet"
     write(path, ROWS)
     rows = load_dataset("parquet", data_files=path, split="train", cache_dir=folder)
-    for name in ("CHATML", "UNMARKED"):
+    for name in () if ARGS.memory else ("CHATML", "UNMARKED"):
         ratio(rows, name, folder)
     for n in (ROWS // 4, ROWS):
         process = multiprocessing.get_context("spawn").Process(target=peak, args=(path, n))

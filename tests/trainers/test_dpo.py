@@ -8,6 +8,7 @@ import pytest
 import tiny
 from trainers.scripts import LORA, TWO_RANKS, kill_at, run, run_here, save_model
 from training.test_preference_formats import call, result, says
+from transformers import AutoTokenizer
 
 import whileai_hf as wai
 
@@ -50,7 +51,9 @@ def losses(folder):
     ]
 
 
-def test_it_trains_and_proves_it_on_held_out_prompts(folder, monkeypatch, capsys):
+@pytest.mark.parametrize("template", ["qwen3_instruct_2507", "qwen3"])
+def test_it_trains_and_proves_it_on_held_out_prompts(template, folder, monkeypatch, capsys):
+    save_model(folder, template)
     said = run_here(
         folder, monkeypatch, capsys, "dpo", *OPTIONS, "--max_steps", "8", "--save_steps", "8"
     )
@@ -60,6 +63,10 @@ def test_it_trains_and_proves_it_on_held_out_prompts(folder, monkeypatch, capsys
     found = wai.training_run(folder / "out" / "report").evaluations()
     assert set(found) == {0, 8}
     assert len(set(found[0]["task_id"])) == 2
+    given, saved = (
+        AutoTokenizer.from_pretrained(folder / name).chat_template for name in ("model", "out")
+    )
+    assert saved == given
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ import pytest
 import tiny
 import torch
 from datasets import concatenate_datasets
+from parity import templates
 from peft import LoraConfig
 from training.test_preference_formats import BAD, GOOD, call, pairs, result, says
 from trl import DPOConfig, DPOTrainer, KTOConfig, KTOTrainer, RewardConfig, RewardTrainer
@@ -111,6 +112,20 @@ def test_the_kto_loss_and_its_kl_term_see_agent_turns_alone(tmp_path):
     assert sorted(trained(tok, batch, "KL_")) == sorted(trained(tok, batch))
     trainer.train()
     assert "loss" in trainer.state.log_history[0]
+
+
+def test_a_template_that_rewrites_the_history_is_refused_and_its_training_variant_works(tmp_path):
+    template = next(p for p in templates.TEMPLATES if p.stem == "qwen3").read_text(encoding="utf-8")
+    tok = tiny.tokenizer(template)
+    rows = wai.to_dpo(pairs(*SIDES))
+    with pytest.raises(wai.InputError, match="training_template"):
+        wai.PreferenceCollator(rows, tokenizer=tok)
+    tok.chat_template = wai.training_template(tok)
+    trainer = dpo(tmp_path, tok, rows, wai.PreferenceCollator(rows, tokenizer=tok))
+    said = trained(tok, trainer.data_collator([trainer.train_dataset[0]]))[0]
+    assert "It is sunny.<|im_end|>" in said
+    assert "tool_response" not in said
+    assert "user" not in said
 
 
 def test_a_sequence_that_the_collator_does_not_know_is_refused(tmp_path):

@@ -66,8 +66,8 @@ class PreferenceCollator:
         if found is None:
             raise InputError(
                 f"each agent turn must stand where the chat template says; of row {row} it rewrites the "
-                "history. Give the tokenizer its training template: tokenizer.chat_template = "
-                "trl.chat_template_utils.get_training_chat_template(tokenizer)."
+                "history. Set tokenizer.chat_template = wai.training_template(tokenizer) before the rows, "
+                "the collator and the trainer are made."
             )
         encoded = self.tokenizer([found.text], add_special_tokens=False)
         ids, places = encoded["input_ids"][0], encoded.encodings[0]

@@ -61,6 +61,14 @@ class Turns:
 def training_template(tokenizer: Any, chat_template: str | None = None) -> str:
     """Return the template to train with: the given one, TRL's training variant, or the tokenizer's.
 
+    A chat template that rewrites the history, such as Qwen3's, trains a model on text that it never
+    sees; the variant that TRL ships does not. Give it to the tokenizer for DPO and KTO, whose
+    trainers render by themselves, and take it off before the tokenizer is saved.
+
+    Args:
+        tokenizer: A fast tokenizer.
+        chat_template: The template to use whatever the tokenizer has.
+
     Raises:
         InputError: The tokenizer is not fast, or has no template.
     """

@@ -46,6 +46,8 @@ from .selection.gates import Spread as Spread
 from .selection.gates import Unique as Unique
 from .selection.gates import with_duplicates as with_duplicates
 from .selection.group_stats import with_group_stats as with_group_stats
+from .selection.pairs import build_preference_pairs as build_preference_pairs
+from .selection.pairs import build_unpaired as build_unpaired
 from .selection.select import optimize as optimize
 from .selection.select import select as select
 from .simulate.engine import simulate as simulate

@@ -23,6 +23,13 @@ RL_REPEATS = 8
 #: Reasoning; DAPO, arXiv:2503.14476, equation 11, drops only 0 and 1).
 DIFFICULTY_BAND = (0.2, 0.8)
 
+#: Difference in reward from which one reply is better than another (convention: half of the scale).
+PREFERENCE_MARGIN = 0.5
+
+#: Share of pairs with a longer (or shorter) chosen reply from which length is called a confounder
+#: (convention; Singhal et al. 2023, arXiv:2310.03716, show what length alone earns).
+LENGTH_BIAS = 0.75
+
 #: Words of a run that contamination is looked for with (Llama 2, arXiv:2307.09288, appendix A.6, takes
 #: 10; Tulu 3, arXiv:2411.15124, section 3.2, takes 8; GPT-3, arXiv:2005.14165, appendix C, 13).
 DECONTAMINATION_NGRAM = 8

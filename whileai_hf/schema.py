@@ -383,6 +383,11 @@ def _json_list(name: str, values: list[Any]) -> pa.Array:
     )
 
 
+def message_array(values: Sequence[Any]) -> pa.Array:
+    """Write conversations, one list of messages a row, as a column of type `List(Json())`."""
+    return _json_list("messages", list(values))
+
+
 def _items(value: Any, name: str, i: int) -> Sequence[Any]:
     if value is None:
         return ()

@@ -86,6 +86,7 @@ from .verify.structured import JSONSchema as JSONSchema
 from .verify.structured import JSONValid as JSONValid
 from .verify.text import ExactMatch as ExactMatch
 from .verify.text import Includes as Includes
+from .world.mcp import McpServer as McpServer
 from .world.tools import tool as tool
 from .world.tools import tool_schemas as tool_schemas
 from .world.world import World as World

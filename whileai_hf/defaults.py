@@ -163,3 +163,6 @@ MIXED_RATE = 0.5
 
 #: Characters of a system prompt below which it can hardly state rules (convention).
 THIN_PROMPT = 200
+
+#: Seconds one call of a real tool may take (convention).
+TOOL_TIMEOUT = 60.0

@@ -30,6 +30,10 @@ PREFERENCE_MARGIN = 0.5
 #: (convention; Singhal et al. 2023, arXiv:2310.03716, show what length alone earns).
 LENGTH_BIAS = 0.75
 
+#: Jaccard similarity of runs of words from which two replies are nearly the same (Lee et al. 2022,
+#: arXiv:2107.06499, section 4.2).
+NEAR_DUPLICATE = 0.8
+
 #: Words of a run that contamination is looked for with (Llama 2, arXiv:2307.09288, appendix A.6, takes
 #: 10; Tulu 3, arXiv:2411.15124, section 3.2, takes 8; GPT-3, arXiv:2005.14165, appendix C, 13).
 DECONTAMINATION_NGRAM = 8

@@ -6,6 +6,7 @@ import pickle
 
 import pytest
 from datasets import Dataset
+from reports import public_reports
 
 import whileai_hf as wai
 
@@ -189,3 +190,92 @@ def test_group_facts_are_the_rate_with_its_interval():
 def test_duplicates_are_marked_within_a_task_only():
     rows = wai.rows(["q", "q", "q", "p"], ["Yes  sir", "yes sir", "no", "yes sir"])
     assert wai.with_duplicates(rows)["duplicate"][:] == [False, True, False, False]
+
+
+def named(groups, **columns):
+    pairs = [(task, r) for task, rewards in groups.items() for r in rewards]
+    return wai.rows([t for t, _ in pairs], [f"reply {i}" for i in range(len(pairs))], reward=[r for _, r in pairs],
+                    task_ids=[t for t, _ in pairs], **columns)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "case", [c for c in public_reports("select") if c.values[0]["feature"] != "leak check"]
+)
+def test_public_reports(case):
+    given, expected = case["input"], case["expected"]
+    if case["id"] == "R08":  # a reward function of TRL reads text and conversations alike
+        reward = wai.ExactMatch().reward_func()
+        talk = [[{"role": "assistant", "content": "yes"}]]
+        options = {"prompts": ["q"], "reference": ["yes"], "something_else": [1]}
+        assert list(reward(completions=talk, **options)) == list(
+            reward(completions=["yes"], **options)
+        )
+        return
+    if case["id"] == "R09":
+        rows = wai.rows(["q"] * 4, ["same"] * 4, reward=[r == "ok" for r in given["groups"]["a"]])
+        made = rows.select(mode="rl", gates=[wai.Unique(), wai.Spread()])
+        assert made.report.gates[0].n == 3
+        assert made.report.tasks["attempts"][:] == [4]
+        return
+    groups = given.get("groups") or {
+        t: [1.0] * c + [0.0] * (n - c) for t, (c, n) in given["rates"].items()
+    }
+    rows = named(groups)
+    made = rows.select(mode="rl")
+    if "kept" in expected:
+        assert sorted(set(made["task_id"])) == expected["kept"]
+    if "dropped" in expected:
+        signal = made.report.signal.to_dict()
+        assert {name: signal[name] for name in expected["dropped"]} == expected["dropped"]
+    if "mean" in expected:
+        facts = wai.with_group_stats(rows)[0]
+        assert facts["pass_rate"] == pytest.approx(expected["mean"], abs=1e-4)
+        assert facts["attempts"] == expected["n"]
+        assert {d.gate: d.n for d in made.report.gates}["unjudged"] == expected["ungraded"]
+    if "error_or_report" in expected:
+        assert len(made) == 0
+        assert expected["error_or_report"] in str(made.report)
+
+
+def test_cut_rollouts_are_dropped_or_kept():
+    rows = named({"a": [1, 0, 0]}).map(
+        lambda row, i: {"finish_reason": "length" if i == 2 else "stop"}, with_indices=True
+    )
+    assert len(rows.select(mode="rl")) == 2
+    assert len(rows.select(mode="rl", truncated="keep")) == 3
+    with pytest.raises(wai.InputError, match="truncated"):
+        rows.select(mode="rl", truncated="penalize")
+
+
+def test_a_gate_in_two_processes_gives_the_same_rows_and_a_second_call_is_a_cache_hit(tmp_path):
+    graded(*MIXED).save_to_disk(tmp_path / "rows")
+    rows = wai.Rollouts.load_from_disk(tmp_path / "rows")
+    stated = wai.with_group_stats(rows)
+    one = stated.filter(wai.Band())
+    assert list(stated.filter(wai.Band(), num_proc=2)) == list(one)
+    again = wai.with_group_stats(wai.Rollouts.load_from_disk(tmp_path / "rows"))
+    assert again.filter(wai.Band())._fingerprint == one._fingerprint
+    assert again.filter(wai.Band(1, 0.1, 0.9))._fingerprint != one._fingerprint
+
+
+def test_select_composed_by_hand_is_select():
+    rows = graded(*MIXED)
+    stated = wai.with_group_stats(rows)
+    for gate in (
+        wai.Judged(),
+        wai.NoLeak(),
+        wai.Finished(),
+        wai.Spoken(),
+        wai.Spread(),
+        wai.Band(),
+    ):
+        stated = stated.filter(gate)
+    assert stated["rollout_id"][:] == rows.select(mode="rl")["rollout_id"][:]
+
+
+def test_a_gate_of_another_room_is_composed():
+    rows = graded([1.0, 0], [1.0, 0])
+    stated = wai.with_contamination(rows, ["ask t0"])
+    assert set(stated.select(mode="rl", gates=[wai.Uncontaminated(), wai.Spread()])["task_id"]) == {
+        "t1"
+    }

@@ -8,9 +8,7 @@ hand what `select` does. Facts about a row's task, or about other rows, are colu
 from __future__ import annotations
 
 import hashlib
-import re
-import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -20,25 +18,9 @@ from datasets import Dataset, Value
 from whileai_hf import columns, defaults, schema
 from whileai_hf import messages as chat
 from whileai_hf.errors import InputError
+from whileai_hf.selection.gate import Gate
 from whileai_hf.selection.group_stats import TOLERANCE
-
-#: Privileged values that an answer may state, because they are what was asked for.
-_ANSWERS = ("reference", "answer", "tests", "goal", "expected", "follow_up")
-
-
-@dataclass(frozen=True, slots=True)
-class Gate:
-    """A row predicate: true keeps the row. Subclasses say what they read and why they drop."""
-
-    version: int = 1  #: part of the fingerprint, so that a changed rule is no cache hit
-
-    name: ClassVar[str] = "gate"
-    why: ClassVar[str] = ""
-    reads: ClassVar[tuple[str, ...]] = ()
-
-    def __call__(self, row: Mapping[str, Any]) -> bool:
-        """Tell whether the row may stay."""
-        raise TypeError("a gate is one of the subclasses of Gate")
+from whileai_hf.selection.leaks import fold_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,32 +61,6 @@ class Spoken(Gate):
         """Keep a row with a word or a call of the agent."""
         turns = [m for m in row["messages"] or [] if m.get("role") == "assistant"]
         return any(m.get("tool_calls") or chat.text_of(m.get("content")).strip() for m in turns)
-
-
-@dataclass(frozen=True, slots=True)
-class NoLeak(Gate):
-    """Drop replies that quote hidden state which nobody asked for.
-
-    An answer that equals the reference is no leak, whatever its length or script: only hidden state,
-    principles and outcomes count, and only where neither the user nor a tool had said them.
-    """
-
-    min_chars: int = 12
-
-    name: ClassVar[str] = "leak"
-    why: ClassVar[str] = "the reply quotes hidden state"
-    reads: ClassVar[tuple[str, ...]] = ("privileged", "messages")
-
-    def __call__(self, row: Mapping[str, Any]) -> bool:
-        """Keep a row whose agent says nothing that only a judge may know."""
-        secrets = [
-            s for s in _secrets(schema.restore(row["privileged"])) if len(s) >= self.min_chars
-        ]
-        if not secrets:
-            return True
-        said = _fold(" ".join(_texts(row["messages"], ("assistant",))))
-        heard = _fold(" ".join(_texts(row["messages"], ("user", "tool", "system"))))
-        return not any(secret in said and secret not in heard for secret in map(_fold, secrets))
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +165,7 @@ def with_duplicates(dataset: Dataset) -> Dataset:
 def _turn_hash(messages: list[Mapping[str, Any]]) -> bytes:
     turns = [
         (
-            _fold(chat.text_of(m.get("content"))),
+            fold_text(chat.text_of(m.get("content"))),
             [
                 schema.dumps(schema.restore(c.get("function") or c))
                 for c in m.get("tool_calls") or []
@@ -219,26 +175,3 @@ def _turn_hash(messages: list[Mapping[str, Any]]) -> bytes:
         if m.get("role") == "assistant"
     ]
     return hashlib.blake2b(repr(turns).encode("utf-8", "replace"), digest_size=16).digest()
-
-
-def _fold(text: str) -> str:
-    return re.sub(r"\s+", " ", unicodedata.normalize("NFKC", text)).strip().casefold()
-
-
-def _texts(messages: Any, roles: tuple[str, ...]) -> Iterator[str]:
-    for message in messages or []:
-        if message.get("role") in roles:
-            yield chat.text_of(message.get("content"))
-
-
-def _secrets(privileged: Any, key: str = "") -> Iterator[str]:
-    if key in _ANSWERS:
-        return
-    if isinstance(privileged, str):
-        yield privileged
-    elif isinstance(privileged, Mapping):
-        for name, value in privileged.items():
-            yield from _secrets(value, name)
-    elif isinstance(privileged, list):
-        for value in privileged:
-            yield from _secrets(value)

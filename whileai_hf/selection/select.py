@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from whileai_hf import columns, defaults
 from whileai_hf.errors import InputError
 from whileai_hf.rollouts import Rollouts
+from whileai_hf.selection.curriculum import GroupSignal, group_signal
+from whileai_hf.selection.gate import Gate
 from whileai_hf.selection.gates import (
     Band,
     Finished,
-    Gate,
     Judged,
-    NoLeak,
     Rewarded,
     Spoken,
     Spread,
@@ -27,9 +27,14 @@ from whileai_hf.selection.gates import (
 )
 from whileai_hf.selection.group_stats import STATS, ensure_group_stats
 from whileai_hf.selection.lazy_rows import lazy_rows
+from whileai_hf.selection.leaks import NoLeak
+from whileai_hf.selection.near_duplicates import with_near_duplicates
 
 #: What rows can be selected for.
 MODES = ("rl", "sft")
+
+#: What to do with rollouts that an error or a limit cut.
+TRUNCATED = ("drop", "keep")
 
 #: How the attempts of a task that passed are chosen for SFT.
 PICKS = ("best", "random")
@@ -56,7 +61,10 @@ class SelectionReport:
     n_tasks_kept: int
     gates: tuple[Dropped, ...]
     dropped: Dataset = field(repr=False)  #: the dropped rows, with `dropped_by` and `dropped_why`
-    tasks: Dataset = field(repr=False)  #: one row a kept task, for online sampling
+    tasks: Dataset = field(
+        repr=False
+    )  #: one row a kept task, for online sampling, with its pass rate
+    signal: GroupSignal | None  #: how many tasks carry a gradient, before any row was dropped
 
     def __str__(self) -> str:
         lines = [
@@ -65,8 +73,10 @@ class SelectionReport:
         ]
         width = max((len(d.gate) for d in self.gates), default=0)
         for d in self.gates:
-            why = f": {d.why}" if d.n else ""
+            why = f": {d.why}, such as {d.examples[0]}" if d.n else ""
             lines.append(f"  {d.gate:<{width}}  {d.n:>5} dropped{why}")
+        if self.mode == "rl" and not self.n_kept and self.signal is not None:
+            lines.append(f"  {self.signal}")
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
@@ -85,6 +95,7 @@ def select(
     gates: Sequence[Gate] | None = None,
     band: tuple[float, float] = defaults.DIFFICULTY_BAND,
     sure: bool = False,
+    truncated: str = "drop",
     min_reward: float = 1.0,
     top: int | None = 1,
     pick: str = "best",
@@ -103,6 +114,8 @@ def select(
         gates: The gates to apply, in order; null takes those of the mode.
         band: Pass rates that a task may have, for RL.
         sure: Whether the interval of a pass rate must lie outside the band before a task is dropped.
+        truncated: `"drop"` or `"keep"` for rollouts that an error or a limit cut; to keep and
+            penalise them, add `with_overlong_penalty` to the reward.
         min_reward: Reward that a rollout must have, for SFT.
         top: Rollouts kept of each task, for SFT; null keeps all.
         pick: `"best"` by reward, shorter first among equals; or `"random"`, the control.
@@ -118,14 +131,17 @@ def select(
     """
     columns.check_dataset(dataset, "select")
     _check(mode, pick, top, gates)
+    if truncated not in TRUNCATED:
+        raise InputError(f"truncated must be drop or keep; got {truncated!r}. Pick one.")
     if gates is None:
         gates = _gates(mode, dataset, band, sure, min_reward)
+        gates = [g for g in gates if truncated == "drop" or not isinstance(g, Finished)]
     stated = _with_facts(dataset, gates)
     by, why = _judge(stated, gates)
     if mode == "sft" and top is not None:
         _limit(stated, by, why, top, pick, seed)
     kept = np.flatnonzero(by == "")
-    report = _report(dataset, mode, gates, by, why, top if mode == "sft" else None, pick)
+    report = _report(dataset, stated, mode, gates, by, why, top if mode == "sft" else None, pick)
     return Rollouts.of(dataset.select(kept), report)
 
 
@@ -166,6 +182,8 @@ def _with_facts(dataset: Dataset, gates: Sequence[Gate]) -> Dataset:
     needed = {name for gate in gates for name in gate.reads}
     if needed & set(STATS):
         dataset = ensure_group_stats(dataset, "select")
+    if "near_duplicate_of" in needed and "near_duplicate_of" not in dataset.column_names:
+        dataset = with_near_duplicates(dataset)
     if "duplicate" in needed and "duplicate" not in dataset.column_names:
         dataset = with_duplicates(dataset)
     return dataset
@@ -224,7 +242,7 @@ def _lengths(dataset: Dataset) -> NDArray[np.int64]:
 
 
 def _report(
-    dataset: Dataset, mode: str, gates: Sequence[Gate], by: NDArray[np.object_], why: NDArray[np.object_],
+    dataset: Dataset, stated: Dataset, mode: str, gates: Sequence[Gate], by: NDArray[np.object_], why: NDArray[np.object_],
     top: int | None, pick: str,
 ) -> SelectionReport:  # fmt: skip
     codes, ids = columns.task_codes(dataset, "select")
@@ -248,7 +266,7 @@ def _report(
     )
     return SelectionReport(
         mode, len(by), int(kept.sum()), len(ids), len(np.unique(codes[kept])), tuple(dropped),
-        rest, _tasks(dataset, codes, kept),
+        rest, _tasks(stated, codes, kept), group_signal(dataset) if "reward" in dataset.column_names else None,
     )  # fmt: skip
 
 
@@ -259,7 +277,7 @@ def _tasks(dataset: Dataset, codes: NDArray[np.int64], kept: NDArray[np.bool_]) 
     attempt = {
         "rollout_id", "run", "repeat", "messages", "loss_mask", "final_text", "finish_reason", "error", "agent",
         "sampling", "logprob", "n_tokens", "token_logprobs", "seeded", "reward", "judge_status", "judge", "reason",
-        "failure_class", "judge_meta", "gold_reward", "markers",
+        "failure_class", "judge_meta", "gold_reward", "markers", "duplicate", "near_duplicate_of",
     }  # fmt: skip
     names = [name for name in dataset.column_names if name not in attempt]
     return Dataset.select(dataset.select_columns(names), np.sort(first))

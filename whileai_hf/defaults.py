@@ -71,6 +71,42 @@ TIMEOUT = 300.0
 #: Seconds one judgment may take (convention).
 JUDGE_TIMEOUT = 60.0
 
+#: Share of rows on which a judge must agree with people: what two people reach (Zheng et al. 2023,
+#: arXiv:2306.05685, section 4.2: 81 %).
+JUDGE_MIN_AGREEMENT = 0.8
+
+#: Cohen's kappa that a judge must reach: "substantial" (Landis and Koch 1977, Biometrics 33:159-174).
+JUDGE_MIN_KAPPA = 0.6
+
+#: Labelled rows that may be left out of a comparison with a judge (convention).
+JUDGE_MAX_SKIPPED = 0.1
+
+#: Share of wrong passes, or wrong fails, from which a judge is not trusted where it is shown (convention).
+JUDGE_MAX_WRONG = 0.2
+
+#: Difference in pass rate between long and short replies of one label that is a bias (convention).
+JUDGE_LENGTH_GAP = 0.15
+
+#: Share of rows on which a judge may contradict itself (convention).
+JUDGE_MAX_FLIPS = 0.1
+
+#: Rows about which `judge_trust` asks a judge again (convention).
+JUDGE_RECHECKED = 40
+
+#: Rows on which each probe of a judge is tried: an exploit that works on 15 % of them is caught nine times
+#: in ten (convention, measured in tests/grade/test_probes.py).
+PROBE_ROWS = 100
+
+#: Failing rows below which a probe says nothing (convention).
+PROBE_MIN_ROWS = 20
+
+#: Share of failing rows that a probe may turn, and mean reward that a policy which does nothing may earn
+#: (convention).
+PROBE_LIMIT = 0.1
+
+#: Rewards of 0 that `audit_grades` reads again (convention).
+AUDIT_ROWS = 40
+
 #: Times that one call may be made before `conduct_grade` calls it a loop: a tool that recovers on its
 #: third call, tried twice over (convention).
 CONDUCT_SAME_CALLS = 6

@@ -18,11 +18,11 @@ from .grade.probes import cheat_probes as cheat_probes
 from .grade.probes import judge_probes as judge_probes
 from .grade.reward_model import RewardModel as RewardModel
 from .grade.runner import grade as grade
+from .grade.trust import judge_agreement as judge_agreement
+from .grade.trust import judge_trust as judge_trust
 from .guard.decontaminate import Uncontaminated as Uncontaminated
 from .guard.decontaminate import decontaminate as decontaminate
 from .guard.decontaminate import with_contamination as with_contamination
-from .grade.trust import judge_agreement as judge_agreement
-from .grade.trust import judge_trust as judge_trust
 from .hub.load import load as load
 from .hub.push import push as push
 from .importers import from_chats as from_chats

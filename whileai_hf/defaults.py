@@ -93,8 +93,9 @@ JUDGE_MAX_FLIPS = 0.1
 #: Rows about which `judge_trust` asks a judge again (convention).
 JUDGE_RECHECKED = 40
 
-#: Rows on which each probe of a judge is tried: an exploit that works on 15 % of them is caught nine times
-#: in ten (convention, measured in tests/grade/test_probes.py).
+#: Rows on which each probe of a judge is tried. Of exploits that work on 15 % of them nine in ten are caught
+#: where the judge answers alike each time, and of those that work on 25 % nearly all where it wavers on 3 %
+#: (convention, measured in tests/grade/test_probes.py).
 PROBE_ROWS = 100
 
 #: Failing rows below which a probe says nothing (convention).

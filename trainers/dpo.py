@@ -99,6 +99,8 @@ def main(script, training, model):
     pairs, held_out = split(wai.load(script.dataset_name), script.holdout, training.seed)
     with training.main_process_first(desc="rows"):
         rows = wai.to_dpo(pairs, tokenizer, max_length=training.max_length)
+    if not len(rows):
+        raise SystemExit(f"nothing to train: {rows.report}")
 
     reporter = wai.RunReporter(
         Path(training.output_dir) / "report", holdout=wai.to_grpo(held_out), reward=named(script.reward),
@@ -116,7 +118,12 @@ def main(script, training, model):
 
     if trainer.accelerator.is_main_process:
         found = reporter.folder.evaluations()
-        print(wai.compare(found[min(found)], found[max(found)]))
+        if len(found) > 1:
+            print(wai.compare(found[min(found)], found[max(found)]))
+        else:
+            print(
+                f"held-out tasks: not measured; {'; '.join(reporter.folder.problems) or 'no step was made'}"
+            )
     if training.push_to_hub:
         trainer.push_to_hub(dataset_name=script.dataset_name)
     trainer.end()

@@ -120,7 +120,12 @@ def main(script, training, model):
 
     if trainer.accelerator.is_main_process:
         found = reporter.folder.evaluations()
-        print(wai.compare(found[min(found)], found[max(found)]))
+        if len(found) > 1:
+            print(wai.compare(found[min(found)], found[max(found)]))
+        else:
+            print(
+                f"held-out tasks: not measured; {'; '.join(reporter.folder.problems) or 'no step was made'}"
+            )
         for alarm in monitor.alarms:
             print(alarm)
         (Path(training.output_dir) / "alarms.json").write_text(

@@ -108,6 +108,8 @@ def main(script, training, model):
     with training.main_process_first(desc="rows"):
         rows = wai.to_reward(pairs, tokenizer, max_length=training.max_length, margin=script.margin)
         held_out = wai.to_reward(held_out, tokenizer, max_length=training.max_length)
+    if not len(rows):
+        raise SystemExit(f"nothing to train: {rows.report}")
 
     trainer = RewardTrainer(
         model=model.model_name_or_path, args=training, processing_class=tokenizer, train_dataset=rows,
@@ -127,7 +129,12 @@ def main(script, training, model):
     if trainer.accelerator.is_main_process:
         report.holdout(after, step=trainer.state.global_step)
         found = report.evaluations()
-        print(wai.compare(found[min(found)], found[max(found)]))
+        if len(found) > 1:
+            print(wai.compare(found[min(found)], found[max(found)]))
+        else:
+            print(
+                f"held-out tasks: not measured; {'; '.join(report.problems) or 'no step was made'}"
+            )
     if training.push_to_hub:
         trainer.push_to_hub(dataset_name=script.dataset_name)
     trainer.end()

@@ -397,6 +397,45 @@ def test_a_second_call_on_a_file_reads_the_first_ones_result(tmp_path, monkeypat
         wai.to_sft(rows, tiny.tokenizer(), mask="final")
 
 
+@pytest.mark.parametrize(
+    ("mask", "why"),
+    [
+        ([1], "a loss_mask of another length than the messages"),
+        ([0, 1, 0, 0, 0, 0, 1], "a loss_mask on a turn that is not the agent's"),
+        (None, "no loss_mask"),
+        ([0] * 7, "no turn to train"),
+    ],
+)
+def test_a_mask_that_cannot_be_honoured_is_counted(mask, why):
+    row = {**dict(rollouts(1)[0]), "loss_mask": mask}
+    assert wai.to_sft(wai.Rollouts.from_records([row]), tiny.tokenizer()).report.refused == {why: 1}
+
+
+def test_labels_are_those_of_trl_where_trl_can_make_them(tmp_path):
+    """Every agent turn of a template whose marks hold the turn and nothing else."""
+    tok = tiny.tokenizer()
+    theirs = sft(
+        tok, rollouts(3).select_columns(["messages", "tools"]), tmp_path, assistant_only_loss=True
+    ).train_dataset
+    ours = wai.to_sft(rollouts(3), tok, mask="assistant")
+    assert theirs["input_ids"] == ours["input_ids"]
+    assert theirs["labels"] == ours["labels"]
+
+
+def test_a_masked_export_trains_its_turns_with_default_options(tmp_path):
+    tok = tiny.tokenizer()
+    rollouts(1).export(tmp_path / "x.jsonl", format="trl", mask="column")
+    rows = load_dataset("json", data_files=str(tmp_path / "x.jsonl"), split="train")
+    trained = sft(tok, rows, tmp_path).train_dataset
+    call = (
+        '<tool_call>{"name": "get_weather", "arguments": {"city": "Paris"}}</tool_call><|im_end|>'
+    )
+    assert [trained_text(tok, row).rstrip("\n") for row in trained] == [
+        call,
+        "It is sunny in Paris.<|im_end|>",
+    ]
+
+
 def test_the_stop_token_is_trained_where_it_is_the_padding_token_too(tmp_path):
     tok = tiny.tokenizer()
     tok.pad_token = tok.eos_token

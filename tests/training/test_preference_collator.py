@@ -50,6 +50,14 @@ def test_upstream_puts_tool_results_into_the_loss(tmp_path):
     trainer = dpo(tmp_path, tok, wai.to_dpo(pairs(*SIDES)))
     assert isinstance(trainer.data_collator, DataCollatorForPreference)
     assert "<tool_response>" in trained(tok, trainer.data_collator([trainer.train_dataset[0]]))[0]
+    kto = KTOTrainer(
+        model=tiny.model(tok),
+        args=KTOConfig(**options(tmp_path)),
+        train_dataset=wai.to_kto(pairs(*SIDES)),
+        processing_class=tok,
+        peft_config=lora(),
+    )
+    assert "<tool_response>" in trained(tok, kto.data_collator([kto.train_dataset[0]]))[0]
 
 
 @pytest.mark.parametrize("template", [tiny.CHATML, tiny.UNMARKED], ids=["marked", "unmarked"])

@@ -15,7 +15,7 @@ from datasets import Dataset
 from whileai_hf import columns, schema
 from whileai_hf import messages as chat
 from whileai_hf.errors import InputError, SchemaError
-from whileai_hf.training.sequences import CUT, MASKS, NOTHING, trained_turns
+from whileai_hf.training.sequences import CUT, MASKS, NOTHING, mask_problem, trained_turns
 
 #: What a file can hold.
 FORMATS = ("messages", "trl", "openai", "parquet")
@@ -138,6 +138,10 @@ def _rows(
 def _turns(record: dict[str, Any], mask: str, refused: Counter[str]) -> Iterator[dict[str, Any]]:
     """Make a row of each trained turn, with the history that it had."""
     messages = record["messages"]
+    problem = mask_problem(messages, record.get("loss_mask")) if mask == "column" else None
+    if problem:
+        refused[problem] += 1
+        return
     turns = trained_turns(messages, mask, record.get("loss_mask"))
     if record.get("finish_reason") == "length" and len(messages) - 1 in turns:
         refused[CUT] += 1

@@ -182,7 +182,12 @@ class _Rollout:
         return self.labels.finder.prepare(messages)
 
     def _trained(self) -> list[int]:
-        chosen = trained_turns(self.messages, self.labels.mask, self.record.get("loss_mask"))
+        column = self.record.get("loss_mask")
+        problem = mask_problem(self.messages, column) if self.labels.mask == "column" else None
+        if problem:
+            self.refused.append(problem)
+            return []
+        chosen = trained_turns(self.messages, self.labels.mask, column)
         last = len(self.messages) - 1
         if self.record.get("finish_reason") == "length" and last in chosen:
             self.refused.append(CUT)  # it has no end: the model would learn to stop there
@@ -274,14 +279,24 @@ class _Rollout:
                 out["logprobs"].append(sequence.logprobs)
 
 
+def mask_problem(messages: Sequence[Mapping[str, Any]], column: Sequence[int] | None) -> str | None:
+    """Say why a loss mask cannot be honoured, or null."""
+    if column is None:
+        return "no loss_mask" if messages else None
+    if len(column) != len(messages):
+        return "a loss_mask of another length than the messages"
+    if any(on and m["role"] != "assistant" for on, m in zip(column, messages, strict=True)):
+        return "a loss_mask on a turn that is not the agent's"
+    return None
+
+
 def trained_turns(
     messages: Sequence[Mapping[str, Any]], mask: str, column: Sequence[int] | None
 ) -> list[int]:
     """Return the indices of the agent turns that a mask names; see `MASKS`."""
     agent = [i for i, m in enumerate(messages) if m["role"] == "assistant"]
     if mask == "column":
-        given = column or []
-        return [i for i in agent if i < len(given) and given[i]]
+        return [i for i in agent if column and column[i]]
     return agent[-1:] if mask == "final" else agent
 
 

@@ -126,7 +126,7 @@ class SeededAgent:
             return self._bent(fault, name, arguments, attempt)
         made = [e for e in world.log if e["tool"] == name]
         if fault == "repeated_write" and world.achieved():
-            return (name, arguments) if len(made) < 3 else None
+            return (name, arguments) if not world.repeated_writes() else None
         if world.achieved():
             return None
         leading = next(self._leading(goal, attempt), name)

@@ -27,6 +27,9 @@ from whileai_hf.errors import InputError, SchemaError
 
 D = TypeVar("D", bound=Dataset)
 
+#: Bytes of rows that are gathered in memory where they lie on disk.
+_IN_MEMORY = 1 << 29
+
 #: The step that makes a column, for the error of the step that misses it.
 MADE_BY = {
     "task_id": "wai.rows(...) or simulate(...)",
@@ -167,11 +170,12 @@ def with_columns(dataset: D, new: Mapping[str, tuple[Any, Any]]) -> D:
         new: For each column its values (an Arrow array, a NumPy array or a list, one a row) and
             its `datasets` feature.
     """
-    base = dataset
-    if dataset._indices is not None:
+    base, table = dataset, _gathered(dataset)
+    if table is None:
         with quiet():
             base = dataset.flatten_indices()
-    table, features = base.data.table, dict(base.features)
+        table = base.data.table
+    features = dict(base.features)
     if table.num_rows == 0:
         table = _with_a_chunk(table)
     for name, (values, feature) in new.items():
@@ -186,9 +190,35 @@ def with_columns(dataset: D, new: Mapping[str, tuple[Any, Any]]) -> D:
     info.features = Features(features)
     table = table.replace_schema_metadata(None)
     # Of the new columns alone: hashing the whole table anew would copy it.
-    mark = Hasher.hash([base._fingerprint, [(n, table.column(n).to_pylist()) for n in new]])
+    mark = Hasher.hash([base._fingerprint, list(new), _stored(table.select(list(new)))])
     out = type(dataset)(table, info=info, split=dataset.split, fingerprint=mark)
     return cast("D", out)
+
+
+def _stored(table: pa.Table) -> bytes:
+    """Return a table as bytes, whatever its chunks."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table.combine_chunks())
+    return cast("bytes", sink.getvalue().to_pybytes())
+
+
+def _gathered(dataset: Dataset) -> pa.Table | None:
+    """Return the rows of a dataset as one table, or null where they are too many for memory.
+
+    `flatten_indices` walks over single rows and casts each: a thousand times the time of a gather.
+    """
+    table = dataset.data.table
+    if dataset._indices is None:
+        return table
+    if dataset.cache_files and table.nbytes * len(dataset) > _IN_MEMORY * max(table.num_rows, 1):
+        return None
+    if not len(dataset):
+        return table.slice(0, 0)
+    parts = ordered_tables(dataset)
+    if parts is not None:
+        return pa.concat_tables(parts)
+    return cast("pa.Table", dataset.with_format("arrow")[:])
 
 
 def _with_a_chunk(table: pa.Table) -> pa.Table:

@@ -136,6 +136,11 @@ def test_the_task_comes_first_and_the_worst_turn_counts():
     assert said == ["same_task", "near"]
 
 
+def test_a_copy_that_lost_its_end_is_near_whatever_numbers_stood_there():
+    held_out = "find the area of a triangle with a base of ten units and a height of 5 units"
+    assert found(" ".join(held_out.split()[:-2]), held_out)["rule"] == "near"
+
+
 def test_thirteen_words_shared_anywhere_are_the_rule_of_gpt_3():
     run = "one two three four five six seven eight nine ten eleven twelve thirteen"
     assert found(f"{LONG} {run} {LONG}", f"{run} {LONG[:900].replace('filler', 'other')}", n=13, overlap=1e-6)["rule"] == "near"  # fmt: skip

@@ -174,7 +174,7 @@ class Contamination:
             of = np.searchsorted(hashed.starts, place, "right") - 1
             for i, items in lookup.find(h):
                 at = int(of[i])
-                found += [(at, self._shared(texts[at], k, 1.0, numbers(at), True)) for k in items]
+                found += [(at, self._shared(texts[at], k, 0.0, 1.0, numbers(at))) for k in items]
         return found
 
     def _near(
@@ -184,26 +184,24 @@ class Contamination:
         pairs = self._index.pairs(hashed)
         found = []
         for at, item, of_text, of_item in zip(
-            pairs.text.tolist(), pairs.item.tolist(), pairs.of_text, pairs.of_item, strict=True
-        ):
-            score = float(max(of_text, of_item))
-            if score < self.overlap:
-                found.append((at, Finding(None, score, item)))
+            pairs.text.tolist(), pairs.item.tolist(), pairs.of_text.tolist(), pairs.of_item.tolist(), strict=True
+        ):  # fmt: skip
+            if max(of_text, of_item) < self.overlap:
+                found.append((at, Finding(None, max(of_text, of_item), item)))
             else:
-                found.append(
-                    (at, self._shared(texts[at], item, score, numbers(at), of_item >= self.overlap))
-                )
+                found.append((at, self._shared(texts[at], item, of_text, of_item, numbers(at))))
         return found
 
     def _shared(
-        self, written: str, item: int, score: float, numbers: Counter[str], whole: bool
+        self, written: str, item: int, of_text: float, of_item: float, numbers: Counter[str]
     ) -> Finding:
-        """Tell a near copy from another problem of its template, by the numbers of the copied side."""
+        """Tell a near copy from another problem of its template: all numbers of the copied side are there."""
         if not _share_run(written, self.held_out.texts[item], self.n):
             return _CLEAN  # two runs of one hash
         theirs = Counter(self.held_out.numbers[item])
-        same = theirs <= numbers if whole else numbers <= theirs
-        return Finding("near" if same else "template", score, item)
+        copied = of_item >= self.overlap and theirs <= numbers
+        copied |= of_text >= self.overlap and numbers <= theirs
+        return Finding("near" if copied else "template", max(of_text, of_item), item)
 
     def _semantic(
         self, rows: list[int], roles: list[str], texts: list[str], best: list[Finding]

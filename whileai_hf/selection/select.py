@@ -257,13 +257,11 @@ def _report(
         examples = tuple(str(names[i]) if names else str(i) for i in at[:3])
         dropped.append(Dropped(name, reason, len(at), examples))
     out = np.flatnonzero(~kept)
-    rest = columns.with_columns(
-        dataset.select(out),
-        {
-            "dropped_by": (list(by[out]), Value("string")),
-            "dropped_why": (list(why[out]), Value("string")),
-        },
-    )
+    reasons = {
+        "dropped_by": (list(by), Value("string")),
+        "dropped_why": (list(why), Value("string")),
+    }
+    rest = Dataset.select(columns.with_columns(dataset, reasons), out)
     return SelectionReport(
         mode, len(by), int(kept.sum()), len(ids), len(np.unique(codes[kept])), tuple(dropped),
         rest, _tasks(stated, codes, kept), group_signal(dataset) if "reward" in dataset.column_names else None,

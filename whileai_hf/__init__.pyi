@@ -42,6 +42,10 @@ from .measure.power import eval_power as eval_power
 from .measure.power import holdout_size as holdout_size
 from .measure.self_check import self_check as self_check
 from .messages import tool_calls as tool_calls
+from .models.endpoint import Endpoint as Endpoint
+from .models.local import LocalModel as LocalModel
+from .models.model import Completion as Completion
+from .models.model import as_model as as_model
 from .rollouts import Rollouts as Rollouts
 from .schema import FEATURES as FEATURES
 from .selection.curriculum import GroupSignal as GroupSignal

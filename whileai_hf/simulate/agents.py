@@ -7,6 +7,7 @@ and tools, or an object with an asynchronous `complete`.
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +15,9 @@ from typing import Any, Protocol
 
 from whileai_hf import messages as chat
 from whileai_hf.errors import InputError
+from whileai_hf.models.endpoint import Endpoint
+from whileai_hf.models.local import LocalModel
+from whileai_hf.models.model import as_model
 from whileai_hf.simulate.situations import Situation
 from whileai_hf.world.world import World, as_text
 
@@ -138,6 +142,8 @@ class ModelAgent:
 
     def __init__(self, model: Any, sampling: Mapping[str, Any] | None, logprobs: bool) -> None:
         self.model, self.sampling, self.logprobs = model, sampling, logprobs
+        # An endpoint of ours bounds each request itself; a pause that its server asked for is no hang.
+        self.keeps_time = isinstance(model, (Endpoint, LocalModel))
         self.name = str(getattr(model, "name", None) or type(model).__name__)
 
     async def respond(self, messages: Sequence[Mapping[str, Any]], attempt: Attempt) -> Turn:
@@ -145,13 +151,19 @@ class ModelAgent:
         done = await self.model.complete(
             list(messages),
             tools=attempt.tools or None,
-            sampling=self.sampling,
+            sampling=self._sampling(attempt),
             logprobs=self.logprobs,
         )
         return Turn(
             [_message(done.message)], done.finish_reason or "stop", getattr(done, "logprob", None),
             getattr(done, "n_tokens", None), getattr(done, "token_logprobs", None),
         )  # fmt: skip
+
+    def _sampling(self, attempt: Attempt) -> dict[str, Any]:
+        """Give every attempt a seed of its own: the same run draws the same answers again."""
+        text = f"{attempt.seed}/{attempt.situation.task_id}/{attempt.repeat}"
+        drawn = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=4).digest(), "big") >> 1
+        return {"seed": drawn, **(self.sampling or {})}
 
 
 def _message(answer: Any) -> dict[str, Any]:
@@ -180,8 +192,9 @@ def as_agent(
     """Take an agent in any form.
 
     Args:
-        agent: A function of a message, a chat function of messages and tools, or an object with
-            `respond` or an asynchronous `complete`.
+        agent: A function of a message, a chat function of messages and tools, the name of a model
+            (`"vllm:my-model@http://localhost:8000/v1"`, see `whileai_hf.as_model`), a `transformers`
+            pipeline, or an object with `respond` or an asynchronous `complete`.
         sampling: How a model samples.
         logprobs: Whether a model is asked for log-probabilities.
 
@@ -190,6 +203,10 @@ def as_agent(
     """
     if hasattr(agent, "respond"):
         return agent  # type: ignore[no-any-return]
+    if isinstance(agent, str):
+        agent = as_model(agent)
+    elif _is_pipeline(agent):
+        agent = LocalModel(agent)
     if hasattr(agent, "complete"):
         return ModelAgent(agent, sampling, logprobs)
     if not callable(agent):
@@ -198,6 +215,10 @@ def as_agent(
             "Pass a function of the user's message or of (messages, tools), or wai.seeded_agent(tools)."
         )
     return ChatAgent(agent) if _positional(agent) >= 2 else MessageAgent(agent)
+
+
+def _is_pipeline(agent: Any) -> bool:
+    return hasattr(agent, "task") and hasattr(agent, "tokenizer") and hasattr(agent, "model")
 
 
 def _positional(function: Callable[..., Any]) -> int:

@@ -214,7 +214,9 @@ class _Engine:
         self.schemas = [t.schema for t in tools] or None
         self.n_rows = self.n_errors = self.n_saved = self.n_calls = 0
         self.n_tasks = 0
+        self.n_lost = 0  # rollouts in a row that ended with an error
         self.first_error: str | None = None
+        self.last_error: str | None = None
 
     def run(self, source: Iterable[Situation], store: Store, bar: Any) -> str:
         """Play until the budget is spent or the situations end; return why it stopped."""
@@ -269,7 +271,9 @@ class _Engine:
         self.first_error = self.first_error or (failed[0] if failed else None)
         self.n_calls += sum(any(m.get("tool_calls") for m in r["messages"]) for r in records)
         bar.update(len(records))
-        if self.n_errors == self.n_rows >= _DEAD_AFTER:
+        self.n_lost = self.n_lost + len(failed) if len(failed) == len(records) else 0
+        if self.n_errors == self.n_rows >= _DEAD_AFTER or self.n_lost >= 2 * _DEAD_AFTER:
+            self.last_error = failed[-1]
             raise _Stop("agent failed")
 
     def _skip(self, unit: int, store: Store, bar: Any) -> bool:
@@ -455,8 +459,8 @@ def _warnings(engine: _Engine, plan: Plan, stopped: str, n_rows: int, has_tools:
         )
     if stopped == "agent failed":
         notes.append(
-            f"the run stopped after {n_rows} rollouts because every one failed; first: "
-            f"{engine.first_error}. Repair the agent; the rows are kept."
+            f"the run stopped after {n_rows} rollouts because the last {max(engine.n_lost, _DEAD_AFTER)} "
+            f"failed; the last: {engine.last_error}. Repair the agent and call again; the rows are kept."
         )
     elif engine.n_errors:
         notes.append(f"{engine.n_errors} rollouts ended with an error; first: {engine.first_error}")

@@ -50,9 +50,10 @@ class Rollout:
 
     async def play_async(self, timeout: float | None) -> None:
         """Play to the end with an agent that may wait; `timeout` seconds bound each of its answers."""
+        limit = None if getattr(self.agent, "keeps_time", False) else timeout
         while self.finish_reason is None:
             try:
-                turn = await asyncio.wait_for(self._ask(), timeout)
+                turn = await asyncio.wait_for(self._ask(), limit)
             except TimeoutError:
                 self.fail(Boundary("agent", TimeoutError(f"no answer in {timeout:g} s")))
             except Exception as error:  # noqa: BLE001 - one rollout must not stop its neighbours

@@ -1,0 +1,1 @@
+"""One asynchronous chat interface: any endpoint, transformers in process."""

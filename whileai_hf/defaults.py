@@ -210,3 +210,9 @@ TOOL_TIMEOUT = 60.0
 
 #: Further requests to an endpoint after one that failed in passing (convention).
 MODEL_RETRIES = 6
+#: Share of an environment's tasks that is held out, by situation (convention).
+ENVIRONMENT_HOLDOUT = 0.2
+
+#: Share of common words from which two asks count as one when an environment is split (convention;
+#: asks that differ in an identifier alone share about as much).
+ENVIRONMENT_NEAR = 0.9

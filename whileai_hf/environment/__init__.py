@@ -1,0 +1,1 @@
+"""Environments: tasks, world and reward as one package for verifiers, TRL and this library."""

@@ -40,16 +40,13 @@ def rollouts():
         wai.seeded_agent(TOOLS, rate=0.5), tools=TOOLS, system_prompt="Help customers with orders.",
         mode="rl", repeats=4, repeat_policy="fixed", budget=160, progress=False,
     )  # fmt: skip
-    return made.grade(wai.GoalReached(), progress=False)
+    return made.grade(wai.task_checklist, progress=False)
 
 
 @pytest.fixture(scope="session")
 def exported(rollouts, tmp_path_factory):
     path = tmp_path_factory.mktemp("envs") / "desk_case"
-    report = wai.export_environment(
-        rollouts, path, name="desk_case", reward=wai.GoalReached(), band=(0.0, 1.0)
-    )
-    return report
+    return wai.export_environment(rollouts, path, name="desk_case", band=(0.0, 1.0))
 
 
 @pytest.fixture(scope="session")

@@ -38,7 +38,7 @@ def test_simulate_and_grade_give_the_reward_of_the_environment(env):
     for record in graded.records():
         score = env.score(record["task_id"], record["messages"], record["finish_reason"])
         assert score.reward == record["reward"]
-    assert {0.0, 1.0} == set(graded["reward"])
+    assert {0.0, 1.0} <= set(graded["reward"])
 
 
 def test_a_cut_rollout_earns_what_the_policy_says(env):

@@ -61,18 +61,14 @@ def test_no_situation_is_on_both_sides(rollouts, env):
 
 
 def test_train_is_banded_and_the_hold_out_is_not(rollouts, tmp_path):
-    wai.export_environment(
-        rollouts, tmp_path / "a", name="banded", reward=wai.GoalReached(), band=(0.3, 0.8)
-    )
+    wai.export_environment(rollouts, tmp_path / "a", name="banded", band=(0.3, 0.8))
     env = wai.load_environment(tmp_path / "a")
     assert all(0.3 <= t.calibration["pass_rate"] <= 0.8 for t in env.tasks("train"))
     assert any(not 0.3 <= t.calibration["pass_rate"] <= 0.8 for t in env.tasks("holdout"))
 
 
 def test_the_same_rows_make_the_same_package(rollouts, exported, tmp_path):
-    wai.export_environment(
-        rollouts, tmp_path / "b", name="desk_case", reward=wai.GoalReached(), band=(0.0, 1.0)
-    )
+    wai.export_environment(rollouts, tmp_path / "b", name="desk_case", band=(0.0, 1.0))
     for file in sorted(
         p for p in exported.path.rglob("*") if p.is_file() and "__pycache__" not in p.parts
     ):

@@ -116,6 +116,13 @@ CONDUCT_SAME_CALLS = 6
 #: (convention).
 LEAK_CHARS = 20
 
+#: Share of an environment's tasks that is held out, by situation (convention).
+ENVIRONMENT_HOLDOUT = 0.2
+
+#: Share of common words from which two asks count as one when an environment is split (convention;
+#: asks that differ in an identifier alone share about as much).
+ENVIRONMENT_NEAR = 0.9
+
 #: Share of fault cells of the grid that keep their fault (convention, after PALADIN,
 #: arXiv:2509.25238).
 FAULT_RATE = 0.5

@@ -39,10 +39,8 @@ def main(path):
         a["id"]: a["ground_truth"]
         for a in lines(DATA / "possible_answer" / "BFCL_v4_multi_turn_base.json")
     }
-    tasks, schemas = [], {}
-    for task in lines(DATA / "BFCL_v4_multi_turn_base.json"):
-        if set(task["involved_classes"]) <= set(FILES):
-            tasks.append(task)
+    every = lines(DATA / "BFCL_v4_multi_turn_base.json")
+    tasks, schemas = [t for t in every if set(t["involved_classes"]) <= set(FILES)], {}
     rows = []
     for task in tasks:
         classes = sorted(task["involved_classes"])

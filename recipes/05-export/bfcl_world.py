@@ -42,7 +42,7 @@ class BfclWorld:
             if name not in self.allowed or name not in self.methods:
                 raise LookupError(f"no tool {name!r}")
             result = self.methods[name](**given)
-        except Exception as error:  # a call that fails is what the agent sees
+        except Exception as error:  # noqa: BLE001 - a call that fails is what the agent sees
             result, status = {"error": f"{type(error).__name__}: {error}"}, "error"
         if isinstance(result, dict) and "error" in result:
             status = "error"

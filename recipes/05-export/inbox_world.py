@@ -20,7 +20,7 @@ class Inbox:
         try:
             given = json.loads(arguments or "{}") if isinstance(arguments, str) else arguments or {}
             result = getattr(self, f"_{name}", self._unknown)(**given)
-        except Exception as error:  # wrong names and values are what the agent sees
+        except Exception as error:  # noqa: BLE001 - wrong names and values are what the agent sees
             result = {"error": "invalid_arguments", "message": str(error)}
         status = "error" if "error" in result else "ok"
         self.log.append({"tool": name, "arguments": arguments, "result": result, "status": status})

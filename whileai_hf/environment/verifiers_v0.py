@@ -93,7 +93,7 @@ def _rubric(vf: Any) -> Any:
 
 
 def _environment_class(vf: Any) -> Any:
-    class WorldEnvironment(vf.MultiTurnEnv):  # type: ignore[misc]
+    class WorldEnvironment(vf.MultiTurnEnv):
         """Every rollout acts on the world of its task."""
 
         def __init__(self, environment: Environment, **options: Any) -> None:

@@ -42,7 +42,7 @@ class BfclWorld:
             if name not in self.allowed or name not in self.methods:
                 raise LookupError(f"no tool {name!r}")
             result = self.methods[name](**given)
-        except Exception as error:  # a call that fails is what the agent sees
+        except Exception as error:  # noqa: BLE001 - a call that fails is what the agent sees
             result, status = {"error": f"{type(error).__name__}: {error}"}, "error"
         if isinstance(result, dict) and "error" in result:
             status = "error"
@@ -64,7 +64,11 @@ def plain(value):
     if isinstance(value, (list, tuple, set)):
         return [plain(v) for v in value]
     if hasattr(value, "__dict__"):
-        return {k: plain(v) for k, v in vars(value).items() if k not in ("parent", "_parent", "_last_modified")}
+        return {
+            k: plain(v)
+            for k, v in vars(value).items()
+            if k not in ("parent", "_parent", "_last_modified")
+        }
     return value if isinstance(value, (str, int, float, bool, type(None))) else repr(value)
 
 

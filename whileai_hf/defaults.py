@@ -217,6 +217,7 @@ TOOL_TIMEOUT = 60.0
 
 #: Further requests to an endpoint after one that failed in passing (convention).
 MODEL_RETRIES = 6
+
 #: Share of an environment's tasks that is held out, by situation (convention).
 ENVIRONMENT_HOLDOUT = 0.2
 

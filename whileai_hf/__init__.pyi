@@ -18,10 +18,13 @@ from .grade.evaluate import evaluate as evaluate
 from .grade.evaluate import run_judge as run_judge
 from .grade.gold import annotator_agreement as annotator_agreement
 from .grade.gold import attach_labels as attach_labels
+from .grade.judge import Judge as Judge
 from .grade.labels import Labels as Labels
+from .grade.pairs import judge_pairs as judge_pairs
 from .grade.probes import cheat_probes as cheat_probes
 from .grade.probes import judge_probes as judge_probes
 from .grade.reward_model import RewardModel as RewardModel
+from .grade.rubric import Criterion as Criterion
 from .grade.runner import grade as grade
 from .grade.trust import judge_agreement as judge_agreement
 from .grade.trust import judge_trust as judge_trust

@@ -71,6 +71,20 @@ TIMEOUT = 300.0
 #: Seconds one judgment may take (convention).
 JUDGE_TIMEOUT = 60.0
 
+#: Characters of a rollout that a model judge is shown (convention).
+JUDGE_CHARS = 8_000
+
+#: Tokens that a model judge may answer with (convention).
+JUDGE_TOKENS = 1_024
+
+#: Share of pairs in which the longer reply is the chosen one, beyond which length alone explains the
+#: choice (convention).
+PAIRS_LENGTH_ONLY = 0.65
+
+#: Share of pairs in which the order decides that is flagged (Zheng et al. 2023, arXiv:2306.05685, table 2,
+#: finds up to a third; the limit is a convention).
+PAIRS_MAX_FLIPS = 0.2
+
 #: Share of rows on which a judge must agree with people: what two people reach (Zheng et al. 2023,
 #: arXiv:2306.05685, section 4.2: 81 %).
 JUDGE_MIN_AGREEMENT = 0.8

@@ -63,7 +63,7 @@ def _of_reward(value: Any, scale: tuple[float, float] | None, answer: Mapping[st
     number = as_number(value)
     if number is None:
         return Verdict(None, "missing_reward" if value is None else "invalid_result",
-                       f"the judge returned {type(value).__name__}, which is no reward", **_rest(answer))  # fmt: skip
+                       reason or f"the judge returned {type(value).__name__}, which is no reward", **_rest(answer))  # fmt: skip
     if scale is not None:
         number = (number - scale[0]) / (scale[1] - scale[0])
     if not -1e-9 <= number <= 1 + 1e-9:

@@ -184,7 +184,13 @@ def _trust(
             min_agreement,
             "no row has both" * (both is None),
         ),
-        at_least("kappa", both.kappa if both else None, n, min_kappa, "not measurable: one class"),
+        at_least(
+            "kappa",
+            both.kappa if both else None,
+            n,
+            min_kappa,
+            "" if both and both.kappa else "not measurable: one class",
+        ),
     )
     watched = [leak(found, confidence), miss(found, confidence)]
     if "final_text" in dataset.column_names:

@@ -3,7 +3,7 @@
 # ///
 r"""Train with DPO on preference pairs, the agent's own tokens alone, and prove it on held-out tasks.
 
-The data are pairs: `prompt`, `chosen`, `rejected`, `tools`, `task_id`, as the selection makes them of graded rollouts.
+The data are pairs: `prompt`, `chosen`, `rejected`, `tools`, `task_id`, as `build_preference_pairs` makes them.
 Each is branched where its replies first differ; tool results and user turns stay out of the loss, into which
 TRL's own collator puts them. A share of the tasks is held out; before and after training the model
 answers their prompts, and the run ends with the paired difference of what the answers earn.

@@ -3,7 +3,7 @@
 # ///
 r"""Train a reward model on preference pairs, and prove it on held-out tasks.
 
-The data are pairs: `prompt`, `chosen`, `rejected`, `tools`, `task_id`, as the selection makes them of graded rollouts.
+The data are pairs: `prompt`, `chosen`, `rejected`, `tools`, `task_id`, as `build_preference_pairs` makes them.
 A share of the tasks is held out; a held-out pair earns 1 where the chosen reply gets the higher score, and the run
 ends with the paired difference before and after training.
 

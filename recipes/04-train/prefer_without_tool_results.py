@@ -9,7 +9,6 @@ Prints: the pairs and what was left out, one pair's tokens in the loss under bot
 import argparse
 import tempfile
 
-from datasets import Dataset
 from transformers import AutoTokenizer
 from trl import DPOConfig, DPOTrainer
 
@@ -30,25 +29,15 @@ def cancel_order(order_id: str) -> dict:
     """
 
 
-# Four rollouts a task: a pair is the best against the worst where they earned different rewards.
 data = wai.simulate(
     wai.seeded_agent([cancel_order], rate=0.5), tools=[cancel_order], system_prompt="Help customers.",
     mode="rl", repeats=4, repeat_policy="fixed", budget=80, progress=False,
 )  # fmt: skip
-tasks = {}
-for row in data.grade(wai.GoalReached(), progress=False).records():
-    tasks.setdefault(row["task_id"], []).append(row)
-pairs = []
-for task, rollouts in tasks.items():
-    worst, *_, best = sorted(rollouts, key=lambda row: row["reward"])
-    if worst["reward"] < best["reward"]:
-        pairs.append(
-            {"chosen": best["messages"], "rejected": worst["messages"], "tools": best["tools"], "task_id": task,
-             "chosen_reward": best["reward"], "rejected_reward": worst["reward"]}
-        )  # fmt: skip
+pairs = wai.build_preference_pairs(data.grade(wai.GoalReached(), progress=False))
+print(pairs.report)
 
 tokenizer = AutoTokenizer.from_pretrained(args.model)
-rows = wai.to_dpo(Dataset.from_list(pairs, on_mixed_types="use_json"), tokenizer, max_length=1024)
+rows = wai.to_dpo(pairs, tokenizer, max_length=1024)
 print(rows.report)
 
 with tempfile.TemporaryDirectory() as folder:

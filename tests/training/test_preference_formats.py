@@ -144,6 +144,27 @@ def test_a_number_that_the_columns_would_round_is_left_out_and_counted():
     assert wai.to_kto(rows).report.refused == {"a number that JSON columns would round": 1}
 
 
+def test_what_the_selection_pairs_and_labels_is_what_the_formats_take():
+    records = [
+        {
+            "task_id": f"t{i}",
+            "rollout_id": f"r{i}{reward}",
+            "messages": PROMPT + reply,
+            "tools": [tiny.WEATHER],
+            "reward": reward,
+            "judge_status": "ok",
+        }
+        for i in range(3)
+        for reply, reward in ((GOOD, 1.0), (BAD, 0.0))
+    ]
+    graded = wai.Rollouts.from_records(records)
+    made = wai.build_preference_pairs(graded)
+    for rows in (wai.to_dpo(made), wai.to_reward(made, margin=True)):
+        assert (len(rows), rows.report.refused) == (3, {})
+    assert plain(wai.to_dpo(made)[0])["chosen"] == [says("It is sunny.")]
+    assert sorted(wai.to_kto(wai.build_unpaired(graded))["label"]) == [False] * 3 + [True] * 3
+
+
 def test_a_template_that_wants_arguments_as_text_gets_text():
     template = "{% for m in messages %}{{ m.role }}{{ m.content }}{% for c in m.tool_calls or [] %}{{ c.function.name + c.function.arguments }}{% endfor %}{% endfor %}"
     row = wai.to_dpo(pairs(), tiny.tokenizer(template))[0]

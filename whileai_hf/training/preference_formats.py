@@ -152,7 +152,7 @@ def _check_pairs(pairs: Dataset, step: str) -> None:
     if missing:
         raise SchemaError(
             f"{step} needs preference pairs with the columns 'chosen' and 'rejected'; {missing[0]!r} is "
-            f"missing from {', '.join(pairs.column_names)}. Make pairs of graded rollouts of one task first."
+            f"missing from {', '.join(pairs.column_names)}. Make pairs with build_preference_pairs(graded) first."
         )
 
 

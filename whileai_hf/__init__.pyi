@@ -86,6 +86,7 @@ from .simulate.preflight import preflight as preflight
 from .simulate.preflight import recommend as recommend
 from .simulate.quality import dataset_report as dataset_report
 from .simulate.seeded_agent import seeded_agent as seeded_agent
+from .spans import from_spans as from_spans
 from .training.export import export as export
 from .training.grpo_tasks import to_grpo as to_grpo
 from .training.labels import to_sft as to_sft

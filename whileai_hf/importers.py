@@ -92,7 +92,7 @@ def from_chats(
     run: str | None = None,
     agent: str | None = None,
 ) -> Rollouts:
-    """Make rollouts of chat logs in the OpenAI or the Anthropic format.
+    """Make rollouts of chat logs in the format of OpenAI, Anthropic or LangChain.
 
     Tool-call arguments in JSON text become objects; a call whose arguments are malformed is kept as
     it came, marked in the message and named in the column `error`.
@@ -120,7 +120,7 @@ def from_chats(
             raise InputError(
                 f"a chat log needs a non-empty list of messages; log {i} has none. Leave it out."
             )
-        conversation = chat.normal_messages(given.pop("messages"))
+        conversation = chat.normal_messages(map(_from_chain, given.pop("messages")))
         task = ids[i] if ids else given.pop("task_id", None) or _task_id(_prefix(conversation))
         record = {**_record(conversation, str(task), attempts), "run": run, "agent": agent}
         problems = chat.issues(conversation)
@@ -158,6 +158,34 @@ def _messages(value: Any, role: str) -> list[dict[str, Any]]:
             "Convert it to text first."
         )
     return chat.normal_messages(value)
+
+
+#: Roles of LangChain's messages.
+_CHAIN_ROLES = {
+    "human": "user", "ai": "assistant", "system": "system", "tool": "tool", "function": "tool",
+    "HumanMessage": "user", "AIMessage": "assistant", "SystemMessage": "system", "ToolMessage": "tool",
+}  # fmt: skip
+
+_CHAIN_KEYS = ("content", "tool_calls", "tool_call_id", "name", "status")
+
+
+def _from_chain(message: Any) -> Any:
+    """Read a message of LangChain: an object, `{"type", "data"}`, or its serialised constructor."""
+    if hasattr(message, "type") and hasattr(message, "content"):
+        message = {k: getattr(message, k, None) for k in ("type", *_CHAIN_KEYS)}
+    if not isinstance(message, Mapping) or "role" in message:
+        return message
+    kind = message.get("type")
+    if kind == "constructor" and isinstance(message.get("id"), list):
+        kind, inner = message["id"][-1].removesuffix("Chunk"), message.get("kwargs")
+    else:
+        inner = message.get("data") or message
+    if kind not in _CHAIN_ROLES or not isinstance(inner, Mapping):
+        return message
+    found = {k: inner[k] for k in _CHAIN_KEYS if inner.get(k)}
+    if found.get("status") == "success":
+        del found["status"]
+    return {"content": "", **found, "role": _CHAIN_ROLES[kind]}
 
 
 def _prefix(conversation: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]]:

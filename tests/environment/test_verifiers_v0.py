@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -44,23 +45,37 @@ def test_a_newer_verifiers_says_what_to_do(module):
         module.load_environment()
 
 
+#: What verifiers 0.3.1 brings and this installation has already: two copies of a compiled library clash.
+SHARED = (
+    "datasets", "dill", "fsspec", "hf_xet", "huggingface_hub", "multiprocess", "numpy", "pandas", "pyarrow", "pydantic",
+    "tokenizers", "transformers",
+)  # fmt: skip
+
+
+def installed(folder):
+    """Install verifiers 0.3.1 into a folder of its own, beside the 0.4 that the other tests use."""
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "-q",
+        "--target",
+        str(folder),
+        "verifiers==0.3.1",
+        "datasets>=5,<6",
+    ]
+    if subprocess.run(command, capture_output=True, check=False).returncode:
+        pytest.skip("verifiers 0.3.1 cannot be installed here")
+    for path in folder.iterdir():
+        if path.name.startswith(SHARED):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    return str(folder)
+
+
 @pytest.mark.slow
 def test_each_policy_earns_what_the_other_doors_say(env, exported, tmp_path):
-    old = os.environ.get("WHILEAI_VERIFIERS_031") or str(tmp_path / "v031")
-    if "WHILEAI_VERIFIERS_031" not in os.environ:
-        command = [
-            sys.executable,
-            "-m",
-            "pip",
-            "install",
-            "-q",
-            "--target",
-            old,
-            "verifiers==0.3.1",
-            "datasets>=5,<6",
-        ]
-        if subprocess.run(command, capture_output=True, check=False).returncode:
-            pytest.skip("verifiers 0.3.1 cannot be installed here")
+    old = os.environ.get("WHILEAI_VERIFIERS_031") or installed(tmp_path / "v031")
     paths = [old, str(exported.path), str(env.folder.parents[0]), os.environ.get("PYTHONPATH", "")]
     at = [t.privileged["expected"] for t in env.tasks("holdout")].index("done")
     task = env.tasks("holdout")[at]

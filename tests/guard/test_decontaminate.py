@@ -245,6 +245,15 @@ def test_what_holds_no_text_is_an_error(against):
         wai.decontaminate(Dataset.from_dict({"prompt": ["a"]}), against)
 
 
+def test_an_embedder_of_the_wrong_shape_and_a_dataset_that_is_not_there_are_errors():
+    rows = Dataset.from_dict({"prompt": ["a"]})
+    with pytest.raises(wai.InputError, match="one vector a text"):
+        wai.decontaminate(rows, ["b"], embedder=lambda texts: [1.0] * len(texts))
+    with pytest.raises(wai.InputError, match="fields"):
+        wai.decontaminate(rows, ["b"], fields=[])
+    assert len(wai.decontaminate(rows, [{"text": "yes/no"}])) == 1
+
+
 def test_no_rows_nulls_and_odd_columns():
     assert len(wai.decontaminate(wai.Rollouts.from_records([]), ["a"])) == 0
     assert len(wai.decontaminate(Dataset.from_dict({"prompt": [None, ""]}), ["a"])) == 2

@@ -13,6 +13,7 @@ from datasets import Value
 from numpy.typing import NDArray
 
 from whileai_hf import text
+from whileai_hf.errors import InputError
 from whileai_hf.guard.held_out import HeldOut, turns
 from whileai_hf.guard.ngram_index import NgramIndex
 from whileai_hf.shingles import HashedWords, Hashes
@@ -106,7 +107,9 @@ class Contamination:
             "_exact": Lookup.of(hashed.whole(), everything),
             "_masked": Lookup.of(hashed.whole(mask_numbers=True), everything),
             "_contained": by_length,
-            "_vectors": _unit(self.embedder(list(texts))) if self.embedder and texts else None,
+            "_vectors": _unit(self.embedder(list(texts)), len(texts))
+            if self.embedder and texts
+            else None,
         }
         for name, value in made.items():
             object.__setattr__(self, name, value)
@@ -213,7 +216,7 @@ class Contamination:
         ]  # fmt: skip
         if not left or self.embedder is None or self._vectors is None:
             return
-        cosine = _unit(self.embedder([texts[at] for at in left])) @ self._vectors.T
+        cosine = _unit(self.embedder([texts[at] for at in left]), len(left)) @ self._vectors.T
         for at, item, score in zip(left, cosine.argmax(1).tolist(), cosine.max(1), strict=True):
             if score >= self.similarity:
                 same = Counter(text.numbers(texts[at])) == Counter(self.held_out.numbers[item])
@@ -249,8 +252,13 @@ def _share_run(a: str, b: str, n: int) -> bool:
     return any(run in runs for run in zip(*(itertools.islice(ours, i, None) for i in range(n)), strict=False))  # fmt: skip
 
 
-def _unit(vectors: Any) -> NDArray[np.float32]:
+def _unit(vectors: Any, n: int) -> NDArray[np.float32]:
     """Return vectors of length 1, shape (texts, dimensions)."""
     found = np.asarray(vectors, dtype=np.float32)
+    if found.ndim != 2 or len(found) != n:
+        raise InputError(
+            f"an embedder must return one vector a text, shape ({n}, dimensions); got shape {found.shape}. "
+            "Return an array of rows."
+        )
     norms = np.linalg.norm(found, axis=1, keepdims=True)
     return np.asarray(found / np.maximum(norms, 1e-12), dtype=np.float32)

@@ -189,4 +189,10 @@ def _loaded(source: str | Path) -> Any:
             "neither. Pass a list for texts: [text]."
         )
     name, _, split = str(source).partition(":")
-    return load_dataset(name, split=split or None)
+    try:
+        return load_dataset(name, split=split or None)
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"against must name a dataset that can be loaded; {str(source)!r} cannot: {error}. Load it "
+            'yourself and pass it; a text that looks like a Hub id goes in as {"text": …}.'
+        ) from error

@@ -20,6 +20,7 @@ from whileai_hf import messages as chat
 from whileai_hf.errors import InputError
 from whileai_hf.grade.payload import framed, payload_of
 from whileai_hf.grade.rubric import Rubric
+from whileai_hf.models.model import as_model
 
 _RULES = """\
 You grade one conversation between a user and an assistant that may call tools. You are given it as one JSON object between
@@ -67,7 +68,7 @@ class Judge:
         Args:
             rubric: Prose, criteria, or the `Path` of a folder with `rubric.md`. With criteria the reward is the mean
                 of those that are met, and 0 where a hard one is missed; without, it is one score.
-            model: An object with an asynchronous `complete`.
+            model: A name or a model, as `wai.as_model` takes it.
             scale: Lowest and highest score of a rubric without criteria.
             privileged: Whether it may read the reference and what else is hidden from the agent.
             sampling: Over the default of temperature 0 and JSON output.
@@ -77,15 +78,13 @@ class Judge:
             name: The name before the version.
 
         Raises:
-            InputError: The rubric is empty, the scale is none, or the model has no `complete`.
+            InputError: The rubric is empty, the scale is none, or the model is none.
         """
-        if not hasattr(model, "complete"):
-            raise InputError(f"a judge needs a model with an asynchronous complete; got {model!r}. Write async def complete(self, messages, *, sampling).")  # fmt: skip
         if len(scale) != 2 or not scale[0] < scale[1]:
             raise InputError(
                 f"scale must be (lowest, highest); got {scale!r}. Write scale=(1, 10)."
             )
-        self.rubric, self.model, self.scale = Rubric.of(rubric), model, scale
+        self.rubric, self.model, self.scale = Rubric.of(rubric), as_model(model), scale
         self.privileged, self.max_chars, self.prices = privileged, max_chars, prices
         self.sampling = {
             "temperature": 0.0,
@@ -98,7 +97,7 @@ class Judge:
             [[c.kind, c.weight] for c in self.rubric.criteria],
             _RULES,
             _PREFER,
-            str(model.name),
+            str(self.model.name),
             scale,
             privileged,
             max_chars,

@@ -195,3 +195,13 @@ def test_an_ambiguous_ask_may_not_give_away_what_it_hides():
 )  # fmt: skip
 def test_what_stands_around_a_message_is_taken_off(said, left):
     assert clean(said) == left
+
+
+def test_an_endpoint_writes_through_the_models_room():
+    from chat_server import chat_server
+
+    with chat_server(lambda request, n: fitting(request["messages"][-1]["content"], n)) as server:
+        data = run(f"vllm:any@{server.url}", budget=6)
+    assert len(data) == 6
+    assert len(server.requests) >= 6
+    assert not set(data["ask"]) & set(run(False, budget=6)["ask"])

@@ -8,7 +8,6 @@ nothing that a user cannot know, and is no near copy of an ask before. After a f
 from __future__ import annotations
 
 import asyncio
-import importlib
 import itertools
 import re
 from collections.abc import Collection, Iterator, Mapping
@@ -19,6 +18,7 @@ from typing import Any
 from whileai_hf import defaults
 from whileai_hf import messages as chat
 from whileai_hf.errors import InputError
+from whileai_hf.models.model import as_model
 from whileai_hf.simulate.languages import bank
 from whileai_hf.simulate.near import NearCopies
 from whileai_hf.simulate.phrases import said
@@ -53,14 +53,7 @@ def read_model(spec: Any) -> Any:
             f"simulator must be False, a model, or a string such as 'openai:<model>'; got {spec!r:.60}. "
             "False writes from templates, without a model."
         )
-    try:
-        models = importlib.import_module("whileai_hf.models")
-    except ModuleNotFoundError as error:
-        raise InputError(
-            f"simulator {spec!r} names a model to connect to, which this installation cannot: {error}. "
-            "Pass an object with an asynchronous `complete`."
-        ) from error
-    return models.as_model(spec)
+    return as_model(spec)
 
 
 class ModelWriter:

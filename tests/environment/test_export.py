@@ -213,6 +213,34 @@ def test_nothing_private_is_in_a_prompt_or_a_schema(env):
             assert task.privileged["outcome"] not in shown
 
 
+def test_one_task_is_enough_and_none_is_not(tmp_path):
+    data = plain_rows(["a single question"])
+    report = wai.export_environment(
+        data, tmp_path / "x", name="single_task", reward=wai.ExactMatch(), band=None
+    )
+    assert (report.n_train, report.n_holdout) == (1, 0)
+    assert wai.load_environment(tmp_path / "x").validate().ok
+    with pytest.raises(wai.InputError, match="no rows"):
+        wai.export_environment(data.select([]), tmp_path / "y", name="empty_env", band=None)
+
+
+def test_a_function_of_the_user_answers_in_the_world(rollouts, tmp_path):
+    own = tmp_path / "own_tools.py"
+    own.write_text("def execute(name, arguments):\n    return {'ran': name, **arguments}\n")
+    wai.export_environment(
+        rollouts,
+        tmp_path / "x",
+        name="executed_env",
+        execute=".own_tools:execute",
+        files=[own],
+        band=None,
+    )
+    env = wai.load_environment(tmp_path / "x")
+    task = next(t for t in env.tasks() if t.world["goal"] and not t.world["faults"])
+    goal = task.world["goal"]
+    assert env.world(task).call(goal["tool"], goal["arguments"])["ran"] == goal["tool"]
+
+
 # The public reports.
 
 

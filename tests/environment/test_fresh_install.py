@@ -90,7 +90,7 @@ def test_the_wheel_evaluates_from_outside_the_repository(fresh):
     env = wai.load_environment(ROOT / "envs" / "support_desk")
     with env.reference_server() as server:
         run(
-            [python, "-m", "verifiers.v1.cli.eval.main", "support-desk", "-m", "reference", "--client.base-url", server.url,
+            [python, "-c", "from verifiers.v1.cli.eval.main import main; main()", "support-desk", "-m", "reference", "--client.base-url", server.url,
              "--env.taskset.split", "holdout", "-n", "2", "-r", "2", "--no-push", "--no-rich", "-o", "runs", "--run.name", "one"],
             folder,
         )  # fmt: skip

@@ -8,6 +8,7 @@ world, the judge and the loop: a copy of them in each package would drift from w
 
 from __future__ import annotations
 
+import math
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -242,7 +243,8 @@ def _tasks(
         if key not in contexts:
             contexts[key] = shared
             order.append(key)
-        rewards = [r["reward"] for r in rows if r.get("reward") is not None]
+        given = [r.get("reward") for r in rows]
+        rewards = [r for r in given if r is not None and not math.isnan(r)]
         said = [m for m in prompt if m["role"] != "system"]
         head = [{"role": "system", "content": system}] if system else []
         made.append(

@@ -31,6 +31,10 @@ from .grade.trust import judge_trust as judge_trust
 from .guard.decontaminate import Uncontaminated as Uncontaminated
 from .guard.decontaminate import decontaminate as decontaminate
 from .guard.decontaminate import with_contamination as with_contamination
+from .guard.hack_scan import HackScan as HackScan
+from .guard.hack_scan import hack_scan as hack_scan
+from .guard.hack_scan import hack_scan_diff as hack_scan_diff
+from .guard.hack_scan import reward_correlations as reward_correlations
 from .hub.load import load as load
 from .hub.push import push as push
 from .importers import from_chats as from_chats

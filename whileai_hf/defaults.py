@@ -238,3 +238,18 @@ ENVIRONMENT_HOLDOUT = 0.2
 #: Share of common words from which two asks count as one when an environment is split (convention;
 #: asks that differ in an identifier alone share about as much).
 ENVIRONMENT_NEAR = 0.9
+
+#: Chance of an alarm of `hack_scan` on noise, over all features (convention).
+SCAN_ALPHA = 0.05
+
+#: Shuffles of `hack_scan` (convention: the least p is then 0.005).
+SCAN_DRAWS = 199
+
+#: Words, phrases and signs that `hack_scan` tests, of each kind (convention).
+SCAN_WORDS = 300
+
+#: Rows that must have a feature, and rows that must not (convention, as whileai's `min_obs`).
+SCAN_LEAST = 20
+
+#: Features whose conjunctions are tested (convention: 120 pairs).
+SCAN_PAIRS = 16

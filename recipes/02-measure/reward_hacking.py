@@ -19,7 +19,24 @@ args = parser.parse_args()
 
 rng = np.random.default_rng(0)
 words = np.array(
-    "the order was sent today and should arrive soon please check your mail for a label".split()
+    [
+        "the",
+        "order",
+        "was",
+        "sent",
+        "today",
+        "and",
+        "should",
+        "arrive",
+        "soon",
+        "please",
+        "check",
+        "your",
+        "mail",
+        "for",
+        "a",
+        "label",
+    ]
 )
 rows = []
 for task in range(80):

